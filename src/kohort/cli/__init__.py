@@ -1,0 +1,1 @@
+"""kohort on the command line: a client like any other."""

@@ -1,0 +1,79 @@
+"""What an API's handler is given, and how an API describes itself.
+
+A handler translates: a request of one Kafka version into a command for the carrier, and the broker's answer into a
+message that connection.py encodes with the same version. It decides nothing about topics, logs or groups.
+
+Next hop: carrier/contract.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kohort.carrier.contract import Carrier
+from kohort.model.ids import OrgId
+
+Request = Any
+"""A request as kio decoded it: a class for each version, with Kafka's field names in snake_case. Fields that a version
+does not have are not there; times are timedelta (wire.messages.milliseconds turns them into a number)."""
+
+Message = object
+"""An answer: any value with kio's attribute names (times as integers, with _ms at the end of the name). It may have
+more attributes than a version writes, so one value serves every version of an API."""
+
+
+@dataclass(slots=True)
+class Client:
+    """Who is at the other end of a connection: said by ApiVersions and by each request's header."""
+
+    host: str
+    connection_id: int
+    client_id: str = ""
+    software_name: str = ""
+    software_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayInfo:
+    """What the gateway itself answers with: where clients reach it."""
+
+    broker_id: int
+    advertised_host: str
+    advertised_port: int
+
+
+class Call(Protocol):
+    """One request, from its arrival to its answer."""
+
+    version: int
+    client: Client
+    org_id: OrgId
+    carrier: Carrier
+    gateway: GatewayInfo
+
+    def send(self, command: object, answer: Callable[[Any], None]) -> None:
+        """Carries the command to the broker; answer gets what comes back, unless it is Refused.
+
+        A Refused answer, and a ProtocolError raised by the handler, become the API's error message (Api.refuse).
+        """
+
+    def answer(self, message: Message) -> None:
+        """The request's one answer."""
+
+    def answer_nothing(self) -> None:
+        """The request has no answer (Produce with acks=0)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API as apis/__init__.py lists it: its key, the versions that work, and what to do."""
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    handle: Callable[[Request, Call], None]
+    refuse: Callable[[Request, Any, Call], Message]
+    """(request, Refused, call): the answer that tells a refusal of the whole request in this API's own form."""
+    exclusive: bool = False
+    """The next request on the connection is handled only after this one's answer."""

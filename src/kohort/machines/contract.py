@@ -1,0 +1,83 @@
+"""What a state machine is here, and what the broker may ask of it.
+
+A machine gets a command and the moment, and decides: records to write, replies to give, timers to set. It never does.
+`replay` is the only thing that changes durable state, so a live decision and a restart go through the same lines.
+A reply that has to wait is a token kept in the machine's volatile state; each token is answered exactly once.
+
+The shard (broker/shard.py) is the other side of this contract: it replays a decision's records at once, appends
+them, and lets replies go only when every record they could have seen is durable.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Generic, Protocol, TypeVar
+
+from kohort.model.ids import OrgId
+
+Command = TypeVar("Command", contravariant=True)
+Record = TypeVar("Record")
+
+Token = int
+"""Stands for one reply that is owed. The shard mints them; 0 is nobody (the broker itself asked)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a command is handled, and the only randomness it may use."""
+
+    now_ms: int
+    entropy: bytes
+
+    def fresh_id(self, number: int) -> bytes:
+        """16 bytes nobody has used, the same ones for the same number of the same moment."""
+        return blake2b(number.to_bytes(8, "big"), key=self.entropy, digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to the command that this token stands for."""
+
+    token: Token
+    answer: object
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Calls the machine's on_timer with this key at that time; a timer of the same key is replaced."""
+
+    key: Hashable
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Record]):
+    """What a machine wants done, in this order: records written together or not at all, then replies, then timers."""
+
+    records: tuple[Record, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    timers: tuple[SetTimer | CancelTimer, ...] = ()
+
+
+class Machine(Protocol[Command, Record]):
+    """One state machine on one log. A ProtocolError raised by handle refuses the command; state is untouched."""
+
+    def handle(self, org_id: OrgId, command: Command, token: Token, moment: Moment) -> Decision[Record]:
+        """Decides a command. Durable state must not change here; tokens that wait may be remembered."""
+
+    def on_timer(self, key: Hashable, moment: Moment) -> Decision[Record]:
+        """Decides what follows from a timer that came due."""
+
+    def on_loaded(self, moment: Moment) -> Decision[Record]:
+        """Decides once, after the log was replayed and before the first command: mostly which timers run."""
+
+    def replay(self, record: Record) -> None:
+        """Applies a record. It was decided by this machine, now or in an earlier life; it is never refused."""
+
+    def snapshot(self) -> Iterable[Record]:
+        """Records that, replayed into an empty machine, give this state. Replaying one twice changes nothing."""
