@@ -84,7 +84,11 @@ class BatchHeader(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch with the offsets it has in its log: the parsed header and all its bytes, header included."""
+    """A batch at its place in a log: what its header says there, and its bytes as they came.
+
+    The 16 bytes before the CRC's reach (base offset, length, leader epoch) count as the header says, whatever stands
+    in `data`: who lays the batch down writes them (lay_down), so that nobody copies a batch only to patch it.
+    """
 
     header: BatchHeader
     data: Buffer
@@ -95,8 +99,15 @@ def decode_header(data: Buffer, position: int = 0) -> BatchHeader:
     return BatchHeader._make(_HEADER.unpack_from(data, position))
 
 
-def with_offsets(header: BatchHeader, data: Buffer, base_offset: int, leader_epoch: int) -> Batch:
-    """The same batch at its place in the log: one copy, with the 16 bytes before the CRC's reach patched."""
-    prefix = _PREFIX.pack(base_offset, header.length, leader_epoch)
-    patched = header._replace(base_offset=base_offset, leader_epoch=leader_epoch)
-    return Batch(patched, b"".join((prefix, memoryview(data)[_PREFIX.size :])))
+def at_offset(header: BatchHeader, data: Buffer, base_offset: int, leader_epoch: int) -> Batch:
+    """The same batch at its place in a log, without a copy."""
+    return Batch(header._replace(base_offset=base_offset, leader_epoch=leader_epoch), data)
+
+
+def lay_down(batch: Batch, memory: bytearray | memoryview, position: int) -> int:
+    """Copies the batch to this position, with the prefix its header says; the position behind it."""
+    header, data = batch
+    end = position + len(data)
+    memory[position:end] = data
+    _PREFIX.pack_into(memory, position, header.base_offset, header.length, header.leader_epoch)
+    return end
