@@ -25,6 +25,8 @@ CRC_START: Final = 21
 
 NO_PRODUCER_ID: Final = -1
 NO_TIMESTAMP: Final = -1
+HAS_DELETE_HORIZON: Final = 0x40
+"""The attribute of a batch whose base timestamp is a delete horizon."""
 
 
 class Compression(IntEnum):
@@ -81,6 +83,11 @@ class BatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & 0x20)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When the batch's tombstones may go: a compaction has put it in the place of the base timestamp."""
+        return self.base_timestamp if self.attributes & HAS_DELETE_HORIZON else None
 
 
 class Batch(NamedTuple):
