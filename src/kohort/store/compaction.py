@@ -50,7 +50,7 @@ def due(
     config: LogConfig,
     now_ms: int,
 ) -> Cleaning | None:
-    """The cleaning that is due, if any. `closed` are the log's segments without the active one, which begins at end_offset.
+    """The cleaning that is due, if any. `closed` are all segments but the active one, which begins at end_offset.
 
     A cleaning is due when the dirty share of what may be cleaned exceeds min.cleanable.dirty.ratio, or when a dirty
     record is older than max.compaction.lag.ms. Segments younger than min.compaction.lag.ms are not touched.
@@ -165,7 +165,7 @@ def _survives(record: Record, latest: LatestOffsets, drops_tombstones: bool) -> 
 
 
 def _needs_header(header: BatchHeader, end_offset: int, producers: Mapping[int, int]) -> bool:
-    """Without the last batch of a producer it would be told its sequence is unknown; without the log's last, offsets repeat."""
+    """Its last batch lost, a producer would be refused its next one; the last offset lost, it might be given again."""
     is_last_of_producer = (
         header.producer_id != NO_PRODUCER_ID and producers.get(header.producer_id) == header.last_offset
     )
@@ -173,7 +173,7 @@ def _needs_header(header: BatchHeader, end_offset: int, producers: Mapping[int, 
 
 
 def group(segments: Sequence[SegmentSummary], end_offset: int, segment_bytes: int) -> list[list[SegmentSummary]]:
-    """Neighbours that together fit into one segment, in order. Each group is rewritten as one segment named by its first."""
+    """Neighbours that together fit into one segment, in order: each group becomes one segment, named by its first."""
     groups: list[list[SegmentSummary]] = []
     size_bytes = 0
     next_offsets = [segment.base_offset for segment in segments[1:]] + [end_offset]

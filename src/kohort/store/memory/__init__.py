@@ -1,1 +1,1 @@
-"""A store that forgets: the same Protocol in plain lists, for tests and throw-away brokers."""
+"""A store that forgets everything when its process ends: for tests, and to say in few lines what a store is."""
