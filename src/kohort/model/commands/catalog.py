@@ -98,6 +98,43 @@ class MetadataAnswer:
     topics: tuple[TopicMetadata, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DescribeCluster:
+    """include_fenced: also the brokers that were here once and hold the store no more."""
+
+    include_fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescribed:
+    cluster_id: str
+    controller_id: int
+    brokers: tuple[BrokerInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where the next page of DescribeTopicPartitions begins."""
+
+    topic_name: str
+    partition_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTopicPartitions:
+    """A page of topics in the order of their names. topics (): all of them."""
+
+    topics: tuple[str, ...]
+    response_partition_limit: int
+    cursor: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartitionsDescribed:
+    topics: tuple[TopicMetadata, ...]
+    next_cursor: Cursor | None = None
+
+
 # Topics
 
 
@@ -257,7 +294,7 @@ class AlterConfigs:
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuery:
-    """names None: every setting."""
+    """names None or empty: every setting."""
 
     resource: Resource
     names: tuple[str, ...] | None = None
@@ -281,3 +318,16 @@ class ResourceOutcome:
 @dataclass(frozen=True, slots=True)
 class ConfigsAnswer:
     resources: tuple[ResourceOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListConfigResources:
+    """What has settings. resource_types (): of every type."""
+
+    resource_types: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResourcesListed:
+    error_code: int
+    config_resources: tuple[Resource, ...]

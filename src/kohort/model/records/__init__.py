@@ -1,0 +1,1 @@
+"""What machines write to their logs: plain values. One file per machine; wire/ knows their bytes."""
