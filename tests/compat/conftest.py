@@ -1,0 +1,110 @@
+"""The broker under test for real clients: kohort, or Apache Kafka itself with KOHORT_COMPAT_TARGET=kafka.
+
+A test here states what Kafka does, proven against Kafka first; what fails on kohort is then kohort's fault.
+Most tests share one broker and keep to topics of their own; those that kill or configure it start one for themselves.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests import kafka_peer
+from tests.compat.brokers import BrokerProcess, kafka_broker, kohort_broker
+from tests.compat.kafka_tools import KafkaTools
+
+TARGETS = {"kohort": kohort_broker, "kafka": kafka_broker}
+
+
+class MakeTopic(Protocol):
+    def __call__(self, partitions: int = 1, **configs: str) -> str:
+        """A new topic's name; the config names have "_" where Kafka has "."."""
+
+
+StartBroker = Callable[..., BrokerProcess]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.compat)
+
+
+@pytest.fixture(scope="session")
+def target() -> str:
+    name = os.environ.get("KOHORT_COMPAT_TARGET", "kohort")
+    assert name in TARGETS, f"KOHORT_COMPAT_TARGET is {name!r}; it may be one of {sorted(TARGETS)}"
+    if name == "kafka" and not kafka_peer.SCRIPT.exists():
+        pytest.skip(kafka_peer.ABSENT)
+    return name
+
+
+@pytest.fixture(scope="session")
+def shared_broker(target: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    directory = tmp_path_factory.mktemp("shared-broker")
+    broker = TARGETS[target](directory, {})
+    broker.start()
+    yield broker
+    broker.discard()
+    shutil.rmtree(directory / "data", ignore_errors=True)
+
+
+@pytest.fixture
+def broker(shared_broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    """The shared broker; the test also fails when it made the broker stumble, whatever the client was told."""
+    log_before = len(shared_broker.log_text())
+    yield shared_broker
+    log_of_test = shared_broker.log_text()[log_before:]
+    assert shared_broker.is_running, f"the broker ended:\n{log_of_test[-4000:]}"
+    assert "Traceback" not in log_of_test, f"an error that the broker did not expect:\n{log_of_test[-4000:]}"
+
+
+@pytest.fixture
+def start_broker(target: str, tmp_path: Path) -> Iterator[StartBroker]:
+    """Starts a broker for this test alone, in `directory` if one is given: start_broker({"num.partitions": "3"})."""
+    started: list[BrokerProcess] = []
+
+    def start(settings: dict[str, str] | None = None, directory: Path = tmp_path) -> BrokerProcess:
+        broker = TARGETS[target](directory, settings or {})
+        started.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    for broker in started:
+        broker.discard()
+    shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+
+@pytest.fixture
+def admin(broker: BrokerProcess) -> AdminClient:
+    return AdminClient({"bootstrap.servers": broker.bootstrap})
+
+
+@pytest.fixture
+def make_topic(admin: AdminClient) -> MakeTopic:
+    def make(partitions: int = 1, **configs: str) -> str:
+        name = f"topic-{uuid.uuid4().hex[:12]}"
+        kafka_configs = {key.replace("_", "."): value for key, value in configs.items()}
+        futures = admin.create_topics([NewTopic(name, partitions, 1, config=kafka_configs)])
+        futures[name].result(30)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: MakeTopic) -> str:
+    """A new topic of one partition."""
+    return make_topic()
+
+
+@pytest.fixture
+def kafka_tools(broker: BrokerProcess, tmp_path: Path) -> KafkaTools:
+    return KafkaTools(broker.bootstrap, tmp_path)

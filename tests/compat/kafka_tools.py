@@ -1,0 +1,53 @@
+"""Kafka's own command line tools and small Java programs of ours, run against the broker under test.
+
+Decides how they are run and that they must succeed; what they print is for the tests to judge.
+"""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests import kafka_peer
+
+JAVA_PROGRAMS = Path(__file__).with_name("java")
+TOOL_TIMEOUT_S = 120.0
+
+
+class KafkaTools:
+    """The tools of Kafka 4.3.1, all pointed at one broker."""
+
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        self.bootstrap = bootstrap
+        self._directory = directory
+
+    def run(self, main_class: str, *arguments: str, stdin: str = "") -> str:
+        """Runs a class with --bootstrap-server; what it printed. AssertionError if it failed."""
+        command = [*kafka_peer.java_command(), main_class, "--bootstrap-server", self.bootstrap, *arguments]
+        return _successful_output(command, stdin)
+
+    def run_refused(self, main_class: str, *arguments: str) -> str:
+        """Runs a class that the broker is to refuse: what it printed, whatever its exit code."""
+        command = [*kafka_peer.java_command(), main_class, "--bootstrap-server", self.bootstrap, *arguments]
+        finished = _finished(command, "")
+        return finished.stdout + finished.stderr
+
+    def run_program(self, name: str, *arguments: str) -> str:
+        """Runs a program of the folder java/, from its source; what it printed."""
+        program = str(JAVA_PROGRAMS / f"{name}.java")
+        return _successful_output([*kafka_peer.java_command(), program, self.bootstrap, *arguments], "")
+
+    def properties_file(self, properties: Mapping[str, str]) -> str:
+        """A file for a tool's --command-config."""
+        path = self._directory / "client.properties"
+        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        return str(path)
+
+
+def _finished(command: list[str], stdin: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S)
+
+
+def _successful_output(command: list[str], stdin: str) -> str:
+    finished = _finished(command, stdin)
+    assert finished.returncode == 0, f"exit code {finished.returncode}:\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout

@@ -1,0 +1,13 @@
+"""What holds for every test: those that need Apache Kafka's own jars are skipped where there are none."""
+
+import pytest
+
+from tests import kafka_peer
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if kafka_peer.SCRIPT.exists():
+        return
+    for item in items:
+        if item.get_closest_marker("kafka"):
+            item.add_marker(pytest.mark.skip(reason=kafka_peer.ABSENT))
