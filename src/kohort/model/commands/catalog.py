@@ -228,11 +228,11 @@ class DeleteTopics:
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """count is the new total. assignments: broker ids of each added partition, or empty."""
+    """count is the new total. assignments: broker ids of each added partition, None to leave it to the broker."""
 
     name: str
     count: int
-    assignments: tuple[tuple[int, ...], ...] = ()
+    assignments: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The catalog's records. Each says the whole of one thing, so the last one about a thing is all there is to know of it."""
+"""The catalog's records. Each says the whole of one thing, so the last one about a thing says all of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
