@@ -1,7 +1,7 @@
 """What an API's handler is given, and how an API describes itself.
 
 A handler translates: a request of one Kafka version into a command for the carrier, and the broker's answer into a
-message that connection.py encodes with the same version. It decides nothing about topics, logs or groups.
+message that exchange.py encodes with the same version. It decides nothing about topics, logs or groups.
 
 Next hop: carrier/contract.py.
 """
@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kohort.carrier.contract import Carrier
-from kohort.model.ids import OrgId
+from kohort.model.errors import Refused
 
 Request = Any
 """A request as kio decoded it: a class for each version, with Kafka's field names in snake_case. Fields that a version
@@ -27,10 +26,13 @@ class Client:
     """Who is at the other end of a connection: said by ApiVersions and by each request's header."""
 
     host: str
-    connection_id: int
+    port: int
     client_id: str = ""
     software_name: str = ""
     software_version: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}" + (f" (client id {self.client_id[:80]!r})" if self.client_id else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,17 @@ class GatewayInfo:
 class Call(Protocol):
     """One request, from its arrival to its answer."""
 
-    version: int
-    client: Client
-    org_id: OrgId
-    carrier: Carrier
-    gateway: GatewayInfo
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def client(self) -> Client: ...
+
+    @property
+    def gateway(self) -> GatewayInfo: ...
 
     def send(self, command: object, answer: Callable[[Any], None]) -> None:
-        """Carries the command to the broker; answer gets what comes back, unless it is Refused.
+        """Carries the command to the broker, once; answer gets what comes back, unless it is Refused.
 
         A Refused answer, and a ProtocolError raised by the handler, become the API's error message (Api.refuse).
         """
@@ -62,6 +67,9 @@ class Call(Protocol):
 
     def answer_nothing(self) -> None:
         """The request has no answer (Produce with acks=0)."""
+
+    def disconnect(self, reason: str) -> None:
+        """The request failed and has no answer to say so in: the client learns it by losing its connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,11 @@ class Api:
     min_version: int
     max_version: int
     handle: Callable[[Request, Call], None]
-    refuse: Callable[[Request, Any, Call], Message]
-    """(request, Refused, call): the answer that tells a refusal of the whole request in this API's own form."""
-    exclusive: bool = False
-    """The next request on the connection is handled only after this one's answer."""
+    refuse: Callable[[Request, Refused, Call], Message | None]
+    """The answer that tells a refusal of the whole request in this API's own form; None when it has no such form, and
+    the connection is closed."""
+    pipelined: bool = False
+    """Requests behind this one are handled before its answer is there; answers leave in order nevertheless. Kafka
+    handles one request of a connection at a time; only where many are in flight by design is more gained than lost."""
+    advertised_min_version: int | None = None
+    """What ApiVersions says in place of min_version, where clients take a wrong turn otherwise."""
