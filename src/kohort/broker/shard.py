@@ -1,0 +1,302 @@
+"""A shard: one machine on one log. It does what the machine decides, and keeps what clients see behind what is durable.
+
+Theory. A decision's records are replayed at once, so the next command sees them, and then appended. A reply goes out
+when every record that it could have seen is durable: its own, and all that were appended before and are not yet done.
+So unfinished appends stand in a line, and a reply waits behind the last of them. If an append fails, nothing is undone:
+the machine is dropped with all who wait for it, and a new one is loaded from the log. Who is answered
+COORDINATOR_LOAD_IN_PROGRESS asks again; what it asked for may or may not have happened, as after a lost connection.
+
+When the log has grown by more than its last snapshot, the machine's state is appended as a snapshot, between two
+control batches of Kafka's kind, and the log is trimmed to where that begins.
+
+It never decides anything about groups, topics or offsets. Next hop: the machine (machines/contract.py), then the log
+(store/log.py).
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from kohort.broker.snapshots import SnapshotMark, encode_snapshot, snapshot_mark
+from kohort.carrier.contract import AnswerTo
+from kohort.machines.contract import CancelTimer, Decision, Machine, Moment, Reply, SetTimer, Token
+from kohort.model.errors import ErrorCode, ProtocolError, Refused
+from kohort.model.ids import OrgId
+from kohort.store.log import Chunk, Durability, Log, StoreError
+from kohort.wire.errors import DecodeError
+from kohort.wire.record_batch import HEADER_SIZE, decode_header
+from kohort.wire.records import NewRecord, decode_records, encode_batch
+
+logger = logging.getLogger(__name__)
+
+Record = TypeVar("Record")
+
+READ_BYTES: Final = 1 << 20
+"""How much of the log is loaded at a time."""
+MIN_GROWTH_BYTES: Final = 1 << 20
+"""No snapshot is taken before the log has grown by this much."""
+RELOAD_RETRY_MS: Final = 1000
+
+_LOADING: Final = Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The state is being loaded from its log.")
+
+
+class RecordCodec(Protocol[Record]):
+    """How a machine's records lie in a log: a module of wire/."""
+
+    def encode(self, record: Record) -> tuple[bytes | None, bytes | None]: ...
+
+    def decode(self, key: bytes | None, value: bytes | None) -> Record: ...
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+CallAt = Callable[[int, Callable[[], None]], Timer]
+"""Calls something at a time, in milliseconds of the clock that the shard was given."""
+
+
+@dataclass(eq=False, slots=True)
+class _Append(Generic[Record]):
+    """Records on their way to the disk, and the replies that wait for them."""
+
+    records: tuple[Record, ...]
+    replies: list[Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class _Owed:
+    """A reply that a client waits for."""
+
+    owed: dict[Token, AnswerTo]
+    token: Token
+
+    def forget(self) -> None:
+        self.owed.pop(self.token, None)
+
+    def hurry(self) -> None:
+        """No machine holds an answer back yet."""
+
+
+class Shard(Generic[Record]):
+    """One machine on one log."""
+
+    def __init__(
+        self,
+        make_machine: Callable[[], Machine[Any, Record]],
+        log: Log,
+        codec: RecordCodec[Record],
+        *,
+        durability: Durability,
+        now_ms: Callable[[], int],
+        entropy: Callable[[], bytes],
+        call_at: CallAt,
+        on_record: Callable[[Record], None] | None = None,
+    ) -> None:
+        """on_record hears of what is durable: the state as snapshot records at each load, then each record in order."""
+        self._make_machine = make_machine
+        self._log = log
+        self._codec = codec
+        self._durability = durability
+        self._now_ms = now_ms
+        self._entropy = entropy
+        self._call_at = call_at
+        self._on_record = on_record
+        self._machine: Machine[Any, Record] | None = None
+        self._unfinished: deque[_Append[Record]] = deque()
+        self._owed: dict[Token, AnswerTo] = {}
+        self._last_token: Token = 0
+        self._timers: dict[Hashable, Timer] = {}
+        self._snapshot_bytes = 0
+        self._grown_bytes = 0
+        self._reload: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    # Commands
+
+    def handle(self, org_id: OrgId, command: object, answer_to: AnswerTo) -> _Owed | None:
+        """Decides a command. The answer comes when it may be seen; None when it has come already."""
+        machine = self._machine
+        if machine is None:
+            answer_to(_LOADING)
+            return None
+        self._last_token = token = self._last_token + 1
+        moment = Moment(self._now_ms(), self._entropy())
+        try:
+            decision = machine.handle(org_id, command, token, moment)
+        except ProtocolError as refusal:
+            decision = Decision(replies=(Reply(token, Refused(refusal.code, refusal.message)),))
+        self._owed[token] = answer_to
+        self._carry_out(machine, decision, moment)
+        return _Owed(self._owed, token) if token in self._owed else None
+
+    def close(self) -> None:
+        """Decides nothing from now on. Whoever waits is told to ask again."""
+        self._is_closed = True
+        if self._reload is not None:
+            self._reload.cancel()
+        self._drop_machine()
+
+    def _on_timer(self, key: Hashable) -> None:
+        machine = self._machine
+        del self._timers[key]
+        if machine is not None:
+            moment = Moment(self._now_ms(), self._entropy())
+            self._carry_out(machine, machine.on_timer(key, moment), moment)
+
+    # Decisions
+
+    def _carry_out(self, machine: Machine[Any, Record], decision: Decision[Record], moment: Moment) -> None:
+        """Timers before replies: an answer may bring the next command before it returns."""
+        for timer in decision.timers:
+            self._set_timer(timer)
+        if decision.records:
+            for record in decision.records:
+                machine.replay(record)
+            self._append(decision.records, list(decision.replies), moment.now_ms)
+        elif self._unfinished:
+            self._unfinished[-1].replies += decision.replies
+        else:
+            self._give(decision.replies)
+
+    def _set_timer(self, timer: SetTimer | CancelTimer) -> None:
+        running = self._timers.pop(timer.key, None)
+        if running is not None:
+            running.cancel()
+        if isinstance(timer, SetTimer):
+            self._timers[timer.key] = self._call_at(timer.at_ms, partial(self._on_timer, timer.key))
+
+    def _append(self, records: tuple[Record, ...], replies: list[Reply], now_ms: int) -> None:
+        encode = self._codec.encode
+        batch = encode_batch(
+            [NewRecord(*encode(record), now_ms) for record in records], base_offset=self._log.end_offset
+        )
+        append = _Append(records, replies)
+        self._unfinished.append(append)
+        self._grown_bytes += len(batch.data)
+        self._log.append((batch,), self._durability, partial(self._appended, append))
+
+    def _appended(self, append: _Append[Record], error: StoreError | None) -> None:
+        if not self._unfinished or self._unfinished[0] is not append:
+            return  # An append of a machine that was dropped.
+        if error is not None:
+            logger.warning("%s: an append failed, the state is loaded again: %s", self._log.id, error)
+            self._drop_machine()
+            self._start_reload()
+            return
+        self._unfinished.popleft()
+        if self._on_record is not None:
+            for record in append.records:
+                self._on_record(record)
+        self._give(append.replies)
+        if self._machine is not None and self._grown_bytes > max(self._snapshot_bytes, MIN_GROWTH_BYTES):
+            self._take_snapshot(self._machine)
+
+    def _give(self, replies: Iterable[Reply]) -> None:
+        for token, answer in ((reply.token, reply.answer) for reply in replies):
+            answer_to = self._owed.pop(token, None)
+            if answer_to is not None:
+                answer_to(answer)
+
+    # Snapshots
+
+    def _take_snapshot(self, machine: Machine[Any, Record]) -> None:
+        offset = self._log.end_offset
+        encoded = (self._codec.encode(record) for record in machine.snapshot())
+        batches = encode_snapshot(encoded, offset, self._now_ms())
+        append: _Append[Record] = _Append((), [])
+        self._unfinished.append(append)
+        self._snapshot_bytes = sum(len(batch.data) for batch in batches)
+        self._grown_bytes = 0
+        self._log.append(batches, self._durability, partial(self._snapshot_appended, append, offset))
+
+    def _snapshot_appended(self, append: _Append[Record], offset: int, error: StoreError | None) -> None:
+        self._appended(append, error)
+        if error is None:
+            self._log.trim(offset, self._trimmed)
+
+    def _trimmed(self, error: StoreError | None) -> None:
+        if error is not None:
+            logger.warning("%s: the log could not be trimmed to its snapshot: %s", self._log.id, error)
+
+    # Loading
+
+    async def load(self) -> None:
+        """Makes the machine from its log; from then on commands are decided. StoreError if the log cannot be read."""
+        machine = self._make_machine()
+        self._snapshot_bytes = self._grown_bytes = 0
+        in_snapshot = False
+        offset, end = self._log.start_offset, self._log.readable_offset
+        while offset < end:
+            data = await self._read(offset, end)
+            position = 0
+            while len(data) - position >= HEADER_SIZE:
+                header = decode_header(data, position)
+                if header.size > len(data) - position:
+                    break  # Cut short: the next read begins with this batch.
+                batch = data[position : position + header.size]
+                if header.is_control:
+                    in_snapshot = snapshot_mark(batch) is SnapshotMark.HEADER
+                else:
+                    self._replay(machine, batch)
+                if in_snapshot:
+                    self._snapshot_bytes += header.size
+                else:
+                    self._grown_bytes += header.size
+                offset = header.next_offset
+                position += header.size
+        self._machine = machine
+        if self._on_record is not None:
+            for record in machine.snapshot():
+                self._on_record(record)
+        moment = Moment(self._now_ms(), self._entropy())
+        self._carry_out(machine, machine.on_loaded(moment), moment)
+
+    def _replay(self, machine: Machine[Any, Record], batch: memoryview) -> None:
+        replay, decode = machine.replay, self._codec.decode
+        for _, _, key, value, _ in decode_records(batch):
+            replay(decode(key, value))
+
+    async def _read(self, offset: int, end: int) -> memoryview:
+        chunk: asyncio.Future[Chunk] = asyncio.get_running_loop().create_future()
+
+        def done(outcome: Chunk | StoreError) -> None:
+            if chunk.cancelled():
+                return
+            if isinstance(outcome, StoreError):
+                chunk.set_exception(outcome)
+            else:
+                chunk.set_result(outcome)
+
+        self._log.read(offset, READ_BYTES, end, done)
+        buffers = (await chunk).buffers
+        return memoryview(buffers[0] if len(buffers) == 1 else b"".join(buffers))
+
+    def _drop_machine(self) -> None:
+        """Forgets the state and all who wait for it. Appends that are still under way belong to nobody then."""
+        self._machine = None
+        self._unfinished.clear()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        waiting = list(self._owed.values())
+        self._owed.clear()
+        for answer_to in waiting:
+            answer_to(_LOADING)
+
+    def _start_reload(self) -> None:
+        self._reload = asyncio.get_running_loop().create_task(self._load_until_it_succeeds())
+
+    async def _load_until_it_succeeds(self) -> None:
+        while not self._is_closed:
+            try:
+                await self.load()
+            except (StoreError, DecodeError) as failure:
+                logger.warning("%s: the state could not be loaded, trying again: %s", self._log.id, failure)
+                await asyncio.sleep(RELOAD_RETRY_MS / 1000)
+            else:
+                return
