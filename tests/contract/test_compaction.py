@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from kohort.wire.records import decode_records
-
 from kohort.store.log import Log, LogConfig
 from kohort.wire.record_batch import HEADER_SIZE
+from kohort.wire.records import decode_records
 from tests.batches import Line, batch
 from tests.contract.houses import House
 from tests.contract.test_log import ORDERS, append, bounds, read_all

@@ -1,5 +1,6 @@
 """What store/log.py promises of a log, said once for every store."""
 
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -129,17 +130,25 @@ class TestAppend:
     @pytest.mark.parametrize("durability", Durability)
     def test_appends_are_done_in_the_order_they_were_made(self, house: House, log: Log, durability: Durability) -> None:
         order: list[tuple[int, int]] = []
+
+        def note(n: int, _: StoreError | None) -> None:
+            order.append((n, log.readable_offset))
+
         for n in range(20):
-            log.append([values(n, 1)], durability, lambda _, n=n: order.append((n, log.readable_offset)))
+            log.append([values(n, 1)], durability, partial(note, n))
         house.work(lambda: len(order) == 20)
         assert [n for n, _ in order] == list(range(20))
         assert all(readable > n for n, readable in order)
 
     def test_mixed_durabilities_of_one_log_are_still_done_in_order(self, house: House, log: Log) -> None:
         order: list[int] = []
+
+        def note(n: int, _: StoreError | None) -> None:
+            order.append(n)
+
         for n in range(20):
             durability = Durability.OS if n % 3 else Durability.FSYNC
-            log.append([values(n, 1)], durability, lambda _, n=n: order.append(n))
+            log.append([values(n, 1)], durability, partial(note, n))
         house.work(lambda: len(order) == 20)
         assert order == list(range(20))
 

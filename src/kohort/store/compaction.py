@@ -59,7 +59,7 @@ def due(
     clean_bytes = dirty_bytes = 0
     is_overdue = False
     next_offsets = [segment.base_offset for segment in closed[1:]] + [end_offset]
-    for segment, next_offset in zip(closed, next_offsets, strict=True):
+    for segment, next_offset in zip(closed, next_offsets):
         if next_offset <= dirty_offset:
             clean_bytes += segment.size_bytes
             continue
@@ -177,7 +177,7 @@ def group(segments: Sequence[SegmentSummary], end_offset: int, segment_bytes: in
     groups: list[list[SegmentSummary]] = []
     size_bytes = 0
     next_offsets = [segment.base_offset for segment in segments[1:]] + [end_offset]
-    for segment, next_offset in zip(segments, next_offsets, strict=True):
+    for segment, next_offset in zip(segments, next_offsets):
         size_bytes += segment.size_bytes
         fits = size_bytes <= segment_bytes and bool(groups)
         if fits and next_offset - 1 - groups[-1][0].base_offset <= _LARGEST_OFFSET_DELTA:

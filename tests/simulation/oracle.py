@@ -1,0 +1,214 @@
+"""What a store may show: kept apart from the workload, from nothing but what was asked of it and what it said.
+
+For every log the appends in order, and of each how it went. After a crash the oracle says what has to be there:
+
+    nothing acknowledged is lost    FSYNC appends survive a power cut, OS appends the death of the process
+    nothing unwritten appears       what is there are the appends of old, byte for byte, up to one of them, each whole
+    nothing is taken back           what a reader could see as durable is there after the next crash too
+    offsets never repeat            the log ends where an append ended that had to survive, or later
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kohort.store.log import Durability, Log, LogConfig, LogId, ProducerEntry, StoreError, StoreFailedError
+from kohort.store.producers import remember
+from kohort.wire.record_batch import Batch
+from kohort.wire.records import Record, decode_records
+
+
+class Violation(AssertionError):
+    """The store broke a promise."""
+
+
+class Loss(Enum):
+    """How a process ended, and with it what it had not made durable; each loses what those before it lose."""
+
+    NOTHING = "closing"
+    PROCESS = "a kill"
+    POWER = "a power cut"
+
+    def and_then(self, later: "Loss") -> "Loss":
+        """What is lost when a process ended like this, and the next one, before it looked, like that."""
+        order = list(Loss)
+        return max(self, later, key=order.index)
+
+
+@dataclass(slots=True, eq=False)
+class Appended:
+    """One append: its batches as they must be read, and how it stands."""
+
+    batches: tuple[Batch, ...]
+    durability: Durability
+    is_done: bool = False
+    survives_power: bool = False
+
+    @property
+    def end_offset(self) -> int:
+        return self.batches[-1].header.next_offset
+
+
+def require(holds: bool, what: str, *details: object) -> None:
+    if not holds:
+        raise Violation(" ".join((what, *map(str, details))))
+
+
+@dataclass(slots=True, eq=False)
+class History:
+    """One log: everything that was appended and not refused, from its first offset on."""
+
+    log_id: LogId
+    config: LogConfig
+    appends: list[Appended] = field(default_factory=list)
+    refused: list[Appended] = field(default_factory=list)
+    trim_asked: int = 0
+    trim_done: int = 0
+    may_expire: bool = False
+    """Whether its configuration ever let retention delete anything."""
+    may_compact: bool = False
+    delete_asked: bool = False
+    delete_done: bool = False
+    loss: Loss = Loss.NOTHING
+    """The worst way in which a process ended since the log was looked at last."""
+
+    # While the store runs
+
+    def done(self, append: Appended, error: StoreError | None, log: Log) -> None:
+        """An append's done was called. After the disk failed, and in a log on its way out, only a restart will tell."""
+        if isinstance(error, StoreFailedError) or (error is not None and self.delete_asked):
+            require(not append.is_done, f"{self.log_id}: an append was done, and then failed:", append.end_offset)
+            return
+        if error is not None:
+            self._refuse(append, log)
+            return
+        require(append in self.appends, f"{self.log_id}: an append was refused, and then done:", append.end_offset)
+        waiting = [one for one in self.appends if not one.is_done]
+        require(
+            waiting[0] is append, f"{self.log_id}: done out of order: {append.end_offset} before", waiting[0].end_offset
+        )
+        require(log.readable_offset >= append.end_offset, f"{self.log_id}: done but not readable:", append.end_offset)
+        append.is_done = True
+        if append.durability is Durability.FSYNC:
+            self._survives_power_up_to(append)
+
+    def _survives_power_up_to(self, append: Appended) -> None:
+        for one in self.appends:
+            one.survives_power = True
+            if one is append:
+                return
+
+    def _refuse(self, append: Appended, log: Log) -> None:
+        if append in self.refused:
+            return
+        position = self.appends.index(append)
+        require(not append.is_done, f"{self.log_id}: an append was done, and then refused:", append.end_offset)
+        self.refused += self.appends[position:]
+        del self.appends[position:]
+        require(
+            log.end_offset == self.end_offset,
+            f"{self.log_id}: after a refusal ends at",
+            log.end_offset,
+            self.end_offset,
+        )
+
+    @property
+    def end_offset(self) -> int:
+        return self.appends[-1].end_offset if self.appends else 0
+
+    def batches(self) -> Iterable[Batch]:
+        for append in self.appends:
+            yield from append.batches
+
+    # After a restart
+
+    def recovered(self, log: Log) -> None:
+        """The log was opened again: settles which appends survived, and checks that they may have, by their end."""
+        loss, self.loss = self.loss, Loss.NOTHING
+        required = 0
+        for append in self.appends:
+            if append.survives_power or (append.is_done and loss is not Loss.POWER):
+                required = append.end_offset
+        ends = [0, *(append.end_offset for append in self.appends)]
+        end = log.end_offset
+        require(
+            end in ends, f"{self.log_id}: ends at {end} after {loss.value}, in the midst of an append; ends are", ends
+        )
+        require(
+            end >= required,
+            f"{self.log_id}: lost what was acknowledged: ends at {end} after {loss.value}, not",
+            required,
+        )
+        require(log.readable_offset == end, f"{self.log_id}: recovered but not readable:", log.readable_offset, end)
+        self.appends = [append for append in self.appends if append.end_offset <= end]
+        for append in self.appends:
+            append.is_done = True
+            append.survives_power = (
+                append.survives_power or append.durability is Durability.FSYNC or loss is Loss.NOTHING
+            )
+        if self.appends and any(append.survives_power for append in self.appends):
+            self._survives_power_up_to([append for append in self.appends if append.survives_power][-1])
+        self._check_start(log)
+        self._check_producers(log)
+
+    def _check_start(self, log: Log) -> None:
+        start = log.start_offset
+        require(start >= self.trim_done, f"{self.log_id}: a trim was undone: starts at {start}, not", self.trim_done)
+        if not self.may_expire:
+            require(
+                start <= self.trim_asked, f"{self.log_id}: starts at {start}, and nobody asked beyond", self.trim_asked
+            )
+
+    def _check_producers(self, log: Log) -> None:
+        expected: dict[int, ProducerEntry] = {}
+        for batch in self.batches():
+            remember(expected, batch.header)
+        found = {entry.producer_id: entry for entry in log.producers()}
+        require(found == expected, f"{self.log_id}: remembers producers\n{found}\nnot\n{expected}")
+
+    # What a reader sees
+
+    def check_read(self, found: Sequence[Batch], offset: int, log: Log) -> None:
+        """Whole batches that a read from this offset gave, while the log is readable up to log.readable_offset."""
+        for batch in found:
+            header = batch.header
+            require(header.next_offset <= log.readable_offset, f"{self.log_id}: read what is not readable:", header)
+        if self.may_compact:
+            self._check_compacted(found)
+            return
+        wanted = [batch for batch in self.batches() if batch.header.next_offset > offset][: len(found)]
+        for have, want in zip(found, wanted):
+            require(
+                have.data == want.data, f"{self.log_id}: read from {offset} gave\n{have.header}\nnot\n{want.header}"
+            )
+        require(len(found) == len(wanted), f"{self.log_id}: read from {offset} gave batches nobody appended")
+
+    def _check_compacted(self, found: Sequence[Batch]) -> None:
+        """Each is one that was appended, or what compaction may have left of it."""
+        originals = {batch.header.base_offset: batch for batch in self.batches()}
+        for batch in found:
+            original = originals.get(batch.header.base_offset)
+            if original is None or original.header.last_offset != batch.header.last_offset:
+                raise Violation(f"{self.log_id}: a batch nobody appended: {batch.header}")
+            records = set(_plain(original))
+            require(records.issuperset(_plain(batch)), f"{self.log_id}: records nobody appended in", batch.header)
+
+    def check_complete(self, found: Sequence[Batch], log: Log) -> None:
+        """Everything from the start to the readable end was read."""
+        self.check_read(found, log.start_offset, log)
+        expected = [batch for batch in self.batches() if batch.header.next_offset > log.start_offset]
+        readable = [batch for batch in expected if batch.header.next_offset <= log.readable_offset]
+        if not self.may_compact:
+            require(len(found) == len(readable), f"{self.log_id}: a scan gave {len(found)} batches of", len(readable))
+            return
+        there = {record[0] for batch in found for record in _plain(batch)}
+        latest: dict[bytes | None, Record] = {}
+        for batch in readable:
+            latest.update((record.key, record) for record in decode_records(batch.data))
+        for record in latest.values():
+            if record.value is not None and record.offset >= log.start_offset:
+                require(record.offset in there, f"{self.log_id}: compaction lost the last value of", record)
+
+
+def _plain(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
+    return [(record.offset, record.timestamp, record.key, record.value) for record in decode_records(batch.data)]
