@@ -1,0 +1,20 @@
+"""What a load says of itself when it has ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What was done in how long. A load that watches latencies tells them all."""
+
+    seconds: float
+    requests: int = 0
+    records: int = 0
+    record_bytes: int = 0
+    latencies_ms: Sequence[float] = ()
+    """Sorted."""
+
+    def percentile_ms(self, percent: float) -> float:
+        """The smallest latency that this share of all does not exceed."""
+        return self.latencies_ms[min(len(self.latencies_ms) - 1, int(len(self.latencies_ms) * percent / 100))]

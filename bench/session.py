@@ -1,0 +1,94 @@
+"""One run of the benchmarks: which brokers there are, how long a round lasts, and the topics that rounds use.
+
+Brokers are started when a figure first asks for them, Kafka is warmed up, and both live until the run ends.
+"""
+
+import itertools
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from bench import brokers, connection
+from bench.batches import Codec, batch_of, batch_of_size
+from bench.brokers import Broker, Subject
+from bench.frames import cycles_for
+from bench.machine import WarmMemory
+from bench.processes import run_apart
+from bench.pumping import pump
+
+_WARM_MEMORY: Final = 2 << 30
+_WARM_UP_S: Final = 4.0
+_FILES_GONE_WITHIN_S: Final = 5.0
+
+
+class Session:
+    """What all figures of a run share."""
+
+    def __init__(self, root: Path, kinds: Sequence[str], *, quick: bool) -> None:
+        self.root = root
+        self.quick = quick
+        self.rounds = 1 if quick else 3
+        self.load_s = 1.0 if quick else 1.5
+        self.memory = WarmMemory(_WARM_MEMORY)
+        self._kinds = kinds
+        self._running: dict[Subject, Broker] = {}
+        self._topics = itertools.count(1)
+
+    def among(self, *subjects: Subject) -> list[Subject]:
+        """Those of these subjects that this run is to measure."""
+        return [subject for subject in subjects if ("kafka" if subject.is_kafka else "kohort") in self._kinds]
+
+    def broker(self, subject: Subject) -> Broker:
+        """The running broker of this kind, started and warm; started anew if it died."""
+        running = self._running.get(subject)
+        if running is not None and running.is_alive():
+            return running
+        broker = brokers.start(subject, self.root)
+        self._running[subject] = broker
+        self._warm_up(broker)
+        return broker
+
+    def stop(self) -> None:
+        self.memory.release()
+        for broker in self._running.values():
+            broker.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @contextmanager
+    def topic(self, broker: Broker, partitions: int) -> Iterator[str]:
+        """A fresh topic; when it is done with, it is deleted, its files too, and its memory is kept warm."""
+        name = f"bench-{next(self._topics):05}"
+        connection.create_topic(broker.port, name, partitions)
+        try:
+            yield name
+        finally:
+            if broker.is_alive():
+                connection.delete_topic(broker.port, name)
+                _wait_files_gone(broker.directory / "data", name)
+            self.memory.hold()
+
+    def _warm_up(self, broker: Broker) -> None:
+        """Kafka compiles what runs often, and touches its heap for the first time: both before anything is measured."""
+        self.memory.hold()
+        warm_up_s = _WARM_UP_S if broker.subject.is_kafka else 0.5
+        batches = (
+            batch_of_size(1 << 20, 1024),
+            batch_of_size(1 << 16, 1024),
+            batch_of_size(1 << 16, 100, Codec.LZ4),
+            batch_of(1, 100),
+        )
+        for batch in batches:
+            with self.topic(broker, partitions=8) as topic:
+                self.memory.release()
+                cycles = cycles_for(topic, 8, batch, connections=4, burst_size=4)
+                run_apart(partial(pump, broker.port, cycles, warm_up_s))
+
+
+def _wait_files_gone(data: Path, topic: str) -> None:
+    deadline = time.monotonic() + _FILES_GONE_WITHIN_S
+    while any(data.glob(f"**/{topic}-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
