@@ -101,8 +101,8 @@ def make_topic(admin: AdminClient) -> MakeTopic:
 
 @pytest.fixture
 def topic(make_topic: MakeTopic) -> str:
-    """A new topic of one partition."""
-    return make_topic()
+    """A new topic of one partition, which keeps even the records that tests date back to 1970."""
+    return make_topic(retention_ms="-1")
 
 
 @pytest.fixture

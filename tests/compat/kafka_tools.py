@@ -4,7 +4,7 @@ Decides how they are run and that they must succeed; what they print is for the 
 """
 
 import subprocess
-from collections.abc import Mapping
+import time
 from pathlib import Path
 
 from tests import kafka_peer
@@ -36,10 +36,27 @@ class KafkaTools:
         program = str(JAVA_PROGRAMS / f"{name}.java")
         return _successful_output([*kafka_peer.java_command(), program, self.bootstrap, *arguments], "")
 
-    def properties_file(self, properties: Mapping[str, str]) -> str:
-        """A file for a tool's --command-config."""
-        path = self._directory / "client.properties"
-        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    def output_until(self, expected: str, main_class: str, *arguments: str) -> str:
+        """Runs a class that never ends by itself until it has printed `expected`; what it printed so far."""
+        command = [*kafka_peer.java_command(), main_class, *arguments]
+        deadline = time.monotonic() + TOOL_TIMEOUT_S
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout is not None
+            printed = ""
+            try:
+                for line in process.stdout:
+                    printed += line
+                    if expected in line:
+                        return printed
+                    assert time.monotonic() < deadline, f"{expected!r} was not printed:\n{printed}"
+            finally:
+                process.kill()
+        raise AssertionError(f"{main_class} ended without printing {expected!r}:\n{printed}")
+
+    def text_file(self, name: str, text: str) -> str:
+        """A file for a tool that wants one, by its path."""
+        path = self._directory / name
+        path.write_text(text)
         return str(path)
 
 
