@@ -34,7 +34,7 @@ def compress(codec: Compression, data: Buffer) -> bytes:
         case Compression.SNAPPY:
             return _compress_xerial(memoryview(data))
         case Compression.LZ4:
-            return bytes(cramjam.lz4.compress(data))
+            return _compress_lz4(data)
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data))
 
@@ -83,6 +83,13 @@ def _decompress_growing(library: Any, data: Buffer, max_size: int) -> bytes:
             room = min(4 * room, max_size)
         else:
             return bytes(memoryview(plain)[:size])
+
+
+def _compress_lz4(data: Buffer) -> bytes:
+    """Java's clients read no frame whose blocks refer to those before them, which is this library's default."""
+    stream = cramjam.lz4.Compressor(block_linked=False)
+    stream.compress(bytes(data))
+    return bytes(stream.finish())
 
 
 def _compress_xerial(data: memoryview) -> bytes:

@@ -254,9 +254,9 @@ def filter_batch(
     max_size: int = MAX_DECOMPRESSED_SIZE,
 ) -> Batch:
     """The batch with those records only whose offsets are kept. All else stays: its first and last offset, compression,
-    producer, and the records' own offsets. With a delete horizon, that takes the place of the base timestamp."""
+    producer, and the records' own offsets. The base timestamp is the delete horizon, or else the first kept record's."""
     old = batch.header
-    base_timestamp = old.base_timestamp if delete_horizon_ms is None else delete_horizon_ms
+    base_timestamp = delete_horizon_ms
     payload = bytearray()
     count = 0
     max_timestamp = NO_TIMESTAMP
@@ -265,10 +265,12 @@ def filter_batch(
             continue
         count += 1
         max_timestamp = max(max_timestamp, record.timestamp)
+        if base_timestamp is None:
+            base_timestamp = record.timestamp
         fresh = NewRecord(record.key, record.value, record.timestamp, record.headers)
         _write_record(payload, fresh, record.timestamp - base_timestamp, record.offset - old.base_offset)
     header = old._replace(
-        base_timestamp=base_timestamp,
+        base_timestamp=NO_TIMESTAMP if base_timestamp is None else base_timestamp,
         max_timestamp=old.max_timestamp if old.is_log_append_time else max_timestamp,
         attributes=old.attributes if delete_horizon_ms is None else old.attributes | HAS_DELETE_HORIZON,
         record_count=count,
