@@ -18,6 +18,7 @@ from kohort.model.setting import (
     Value,
     at_least,
     parse,
+    render,
     throttled_replicas,
 )
 from kohort.model.settings import BROKER_SETTINGS, BrokerSettings, value_of
@@ -136,13 +137,25 @@ def parse_topic_setting(name: str, text: str) -> Value:
     return parse(TOPIC_SETTINGS[name].setting, text)
 
 
+def checked_configs(configs: Mapping[str, str], broker: BrokerSettings) -> dict[str, str]:
+    """A topic's own settings in the spelling that they are kept in; ConfigError if they are wrong, each or together."""
+    checked = {name: render(parse_topic_setting(name, text)) or "" for name, text in configs.items()}
+    config = topic_config(checked, broker)
+    if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
+        raise ConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({config.min_compaction_lag_ms})"
+            f" > max.compaction.lag.ms ({config.max_compaction_lag_ms})"
+        )
+    return checked
+
+
 def topic_config(configs: Mapping[str, str], broker: BrokerSettings) -> TopicConfig:
-    """How a topic with these settings of its own is kept; ConfigError if they are wrong, each or together."""
+    """How a topic with these settings of its own, checked before, is kept."""
 
     def value(name: str) -> Value:
         return parse_topic_setting(name, configs[name]) if name in configs else inherited(name, broker)
 
-    config = TopicConfig(
+    return TopicConfig(
         cleanup_delete="delete" in value("cleanup.policy"),
         cleanup_compact="compact" in value("cleanup.policy"),
         compression_type=value("compression.type"),
@@ -166,9 +179,3 @@ def topic_config(configs: Mapping[str, str], broker: BrokerSettings) -> TopicCon
         segment_index_bytes=value("segment.index.bytes"),
         segment_ms=value("segment.ms"),
     )
-    if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
-        raise ConfigError(
-            f"conflict topic config setting min.compaction.lag.ms ({config.min_compaction_lag_ms})"
-            f" > max.compaction.lag.ms ({config.max_compaction_lag_ms})"
-        )
-    return config

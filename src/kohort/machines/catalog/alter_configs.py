@@ -27,7 +27,7 @@ from kohort.model.ids import OrgId
 from kohort.model.records.catalog import BrokerConfigsRecord, CatalogRecord, TopicRecord
 from kohort.model.setting import ConfigError, Setting, Value, parse, render
 from kohort.model.settings import BROKER_SETTINGS, value_of
-from kohort.model.topic_settings import TOPIC_SETTINGS, inherited, parse_topic_setting, topic_config
+from kohort.model.topic_settings import TOPIC_SETTINGS, checked_configs, inherited
 
 
 def handle_alter_configs(state: CatalogState, org_id: OrgId, command: AlterConfigs, moment: Moment) -> Outcome:
@@ -93,8 +93,7 @@ def _alter_topic(
     owner = _Owner(topic.configs, settings, lambda setting_name: inherited(setting_name, state.settings))
     configs = _changed(owner, changes, replace_all)
     try:
-        checked = {each: render(parse_topic_setting(each, text)) or "" for each, text in configs.items()}
-        topic_config(checked, state.settings)
+        checked = checked_configs(configs, state.settings)
     except ConfigError as error:
         raise ProtocolError(ErrorCode.INVALID_CONFIG, str(error)) from None
     return [TopicRecord(replace(topic, configs=checked))] if checked != topic.configs else []

@@ -22,8 +22,8 @@ from kohort.model.commands.catalog import (
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.ids import NO_TOPIC_ID, OrgId, TopicId
 from kohort.model.records.catalog import CatalogRecord, TopicRecord
-from kohort.model.setting import ConfigError, render
-from kohort.model.topic_settings import parse_topic_setting, topic_config
+from kohort.model.setting import ConfigError
+from kohort.model.topic_settings import checked_configs
 from kohort.model.topics import Topic
 
 
@@ -95,16 +95,15 @@ class TopicCreation:
 
 def _checked_configs(state: CatalogState, given: Sequence[tuple[str, str | None]]) -> dict[str, str]:
     """The topic's own settings in the one spelling that they are kept in."""
-    configs: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for name, text in given:
+        if text is None:
+            raise ProtocolError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
+        own[name] = text
     try:
-        for name, text in given:
-            if text is None:
-                raise ConfigError(f"Null value not supported for topic configs: {name}")
-            configs[name] = render(parse_topic_setting(name, text)) or ""
-        topic_config(configs, state.settings)
+        return checked_configs(own, state.settings)
     except ConfigError as error:
         raise ProtocolError(ErrorCode.INVALID_CONFIG, str(error)) from None
-    return configs
 
 
 def _partition_count(state: CatalogState, new_topic: NewTopic) -> int:

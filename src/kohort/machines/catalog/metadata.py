@@ -118,9 +118,7 @@ def handle_describe_topic_partitions(
     cursor = command.cursor or Cursor("", 0)
     if cursor.partition_index < 0:
         raise ProtocolError(ErrorCode.INVALID_REQUEST, "The partition index of the cursor must not be negative.")
-    left = min(command.response_partition_limit, MAX_PARTITIONS_PER_PAGE)
-    if left < 1:
-        raise ProtocolError(ErrorCode.INVALID_REQUEST, "The limit of partitions in an answer must be at least 1.")
+    left = max(1, min(command.response_partition_limit, MAX_PARTITIONS_PER_PAGE))
     names = sorted(name for name in set(command.topics or state.topics(org_id)) if name >= cursor.topic_name)
     leader = _leader(state)
     page: list[TopicMetadata] = []
