@@ -40,6 +40,8 @@ class Produce(NamedTuple):
     acks: int
     timeout_ms: int
     transactional_id: str | None = None
+    allows_zstd: bool = True
+    """Not in a request older than the codec is."""
 
 
 class BatchIndexAndErrorMessage(NamedTuple):
