@@ -170,6 +170,8 @@ class SimulatedFile:
 class SimulatedDisk:
     """The disk of a machine, as one process has it: store/files/disk.py says what its verbs do."""
 
+    file_class = SimulatedFile
+
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._life = machine.life
@@ -186,7 +188,7 @@ class SimulatedDisk:
             self._change("create", path, directory, partial(_put, name, data))
         if isinstance(data, Directory):
             raise _error(errno.EISDIR, path)
-        return SimulatedFile(self._machine, path, data, read_only)
+        return self.file_class(self._machine, path, data, read_only)
 
     def rename(self, old: str, new: str) -> None:
         directory, old_name = self._parent(old)

@@ -5,6 +5,7 @@ python -m tests.simulation.store --seeds 2000 --from 1  looks for a seed that fa
 """
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -180,6 +181,7 @@ def main() -> None:
     if arguments.seed is not None:
         Simulation(arguments.seed, trace=print).run()
         return
+    logging.disable()
     started = time.monotonic()
     failed = 0
     for seed in range(arguments.first, arguments.first + arguments.seeds):

@@ -22,7 +22,6 @@ class SimulatedWorkers:
         self._reads: list[Step] = []
         self._soon: deque[Step] = deque()
         self._outcomes: dict[str, deque[Step]] = {"write": deque(), "settle": deque(), "read": deque()}
-        self._is_closed = False
 
     def write(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self._written.append(partial(self._run, "write", work, done))
@@ -37,10 +36,9 @@ class SimulatedWorkers:
         self._soon.append(work)
 
     def close(self) -> None:
-        """Runs what was handed over; brings nothing back any more."""
-        self._is_closed = True
-        while self._runnable():
-            self._runnable()[0]()
+        """Does everything that was handed over, and brings it back."""
+        while not self.is_idle():
+            self.step()
 
     def is_idle(self) -> bool:
         return not (self._soon or self._runnable() or any(self._outcomes.values()))
@@ -83,5 +81,4 @@ class SimulatedWorkers:
             outcome = work()
         except Exception as error:
             outcome = error
-        if not self._is_closed:
-            self._outcomes[kind].append(partial(done, outcome))
+        self._outcomes[kind].append(partial(done, outcome))

@@ -254,7 +254,7 @@ def filter_batch(
     max_size: int = MAX_DECOMPRESSED_SIZE,
 ) -> Batch:
     """The batch with those records only whose offsets are kept. All else stays: its first and last offset, compression,
-    producer, and the records' own offsets. The base timestamp is the delete horizon, or else the first kept record's."""
+    producer, and the records' own offsets. The base timestamp is the delete horizon, or else that of the first kept."""
     old = batch.header
     base_timestamp = delete_horizon_ms
     payload = bytearray()
