@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from bench import brokers, clients, consume, latency, machine, partitions, produce, report, start
 from bench.figures import Figure, Measured
-from bench.processes import LoadFailedError
 from bench.rounds import Sample, Samples
 from bench.session import Session
 
@@ -54,7 +53,7 @@ def _run(figure: Figure, session: Session, arguments: Sequence[str]) -> report.R
     measured, failure = Measured((), {}), ""
     try:
         measured = figure.measure(session)
-    except (OSError, brokers.BrokerError, LoadFailedError, RuntimeError):
+    except Exception:
         failure = traceback.format_exc()
     conditions = _conditions(measured, arguments) | {"took": f"{time.monotonic() - began:.0f} s"}
     samples = {case: _plain(found) for case, found in measured.samples.items()}
@@ -75,7 +74,7 @@ def _conditions(measured: Measured, arguments: Sequence[str]) -> dict[str, str]:
     }
     if rounds:
         memory = statistics.median(sample.fresh_write_ms_per_mb for sample in rounds)
-        others = statistics.median(sample.other_cpu_s / sample.load.seconds for sample in rounds)
+        others = statistics.median(sample.other_share for sample in rounds)
         conditions["memory"] += f", a fresh page-cache write costs {memory:.2f} ms/MB (median of the rounds)"
         conditions["CPU of all else"] = f"{others:.0%} of one processor (median of the rounds)"
     return conditions

@@ -26,7 +26,7 @@ _START_TIMEOUT_S: Final = 90.0
 _STOP_TIMEOUT_S: Final = 30.0
 # Not about speed: a deleted topic's files go at once, so that the next round begins with the same disk and memory.
 _KAFKA_SETTINGS: Final = ("log.segment.delete.delay.ms=0", "log.initial.task.delay.ms=0")
-_KOHORT_SETTINGS: Final = {"log.segment.delete.delay.ms": "0"}
+_KOHORT_SETTINGS: Final = ("log.segment.delete.delay.ms=0",)
 
 
 class Subject(Enum):
@@ -154,10 +154,10 @@ def versions() -> dict[str, str]:
 def _start_kohort(subject: Subject, directory: Path) -> Broker:
     port = _free_port()
     durability = "os" if subject is Subject.KOHORT_OS else "fsync"
-    settings = directory / "kohort.properties"
-    settings.write_text("".join(f"{name}={value}\n" for name, value in _KOHORT_SETTINGS.items()))
     command = [str(Path(sys.executable).parent / "kohort"), "serve", "--port", str(port)]
-    command += ["--data-dir", str(directory / "data"), "--durability", durability, "--config", str(settings)]
+    command += ["--data-dir", str(directory / "data"), "--durability", durability]
+    for setting in _KOHORT_SETTINGS:
+        command += ["--set", setting]
     broker = Broker(subject, port, directory, command, pid=0)
     broker.execute()
     return broker

@@ -71,14 +71,14 @@ def consume_with_librdkafka(port: int, offsets: Range, seconds: float) -> Load:
     consumer = Consumer({"bootstrap.servers": f"{HOST}:{port}", "group.id": "bench", "enable.auto.commit": False})
     beginning = [TopicPartition(offsets.topic, partition, 0) for partition in range(PARTITIONS)]
     consumer.assign(beginning)
-    _take(consumer)
+    _take(consumer, 1)
     records = left = 0
     began = time.perf_counter()
     while time.perf_counter() - began < seconds:
         if left <= 0:
             consumer.assign(beginning)
             left = offsets.record_count
-        count = _take(consumer)
+        count = _take(consumer, min(left, _CONSUMED_AT_ONCE))
         records += count
         left -= count
     took = time.perf_counter() - began
@@ -86,9 +86,9 @@ def consume_with_librdkafka(port: int, offsets: Range, seconds: float) -> Load:
     return Load(took, records=records, record_bytes=records * _RECORD_SIZE)
 
 
-def _take(consumer: Any) -> int:
+def _take(consumer: Any, at_most: int) -> int:
     """How many records came; an exception if none did, or anything else."""
-    messages = consumer.consume(_CONSUMED_AT_ONCE, _CONSUME_TIMEOUT_S)
+    messages = consumer.consume(at_most, _CONSUME_TIMEOUT_S)
     if not messages or messages[-1].error():
         raise LoadError(f"librdkafka: {messages[-1].error() if messages else 'no records'}")
     return len(messages)
@@ -102,8 +102,13 @@ def produce_with_java(port: int, topic: str, settings: dict[str, str], records: 
     command += ["--record-size", str(_RECORD_SIZE), "--command-property", "acks=all"]
     command += [f"{name}={value}" for name, value in settings.items()]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    last = _JAVA_RATE.findall(printed)[-1]
-    return Load(int(last[0]) / float(last[1]), records=int(last[0]), record_bytes=int(last[0]) * _RECORD_SIZE)
+    _, rate = _JAVA_RATE.findall(printed)[-1]
+    return Load(
+        records / float(rate),
+        records=records,
+        record_bytes=records * _RECORD_SIZE,
+        warm_up_bytes=_JAVA_WARM_UP_RECORDS * _RECORD_SIZE,
+    )
 
 
 def consume_with_java(compiled: Path, port: int, offsets: Range, seconds: float) -> Load:
@@ -112,8 +117,13 @@ def consume_with_java(compiled: Path, port: int, offsets: Range, seconds: float)
     command += [f"{HOST}:{port}", offsets.topic, str(PARTITIONS), str(offsets.end_offset)]
     command += [str(_JAVA_WARM_UP_S), str(seconds)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    records, took = printed.split()
-    return Load(float(took), records=int(records), record_bytes=int(records) * _RECORD_SIZE)
+    warm_up_records, records, took = printed.split()
+    return Load(
+        float(took),
+        records=int(records),
+        record_bytes=int(records) * _RECORD_SIZE,
+        warm_up_bytes=int(warm_up_records) * _RECORD_SIZE,
+    )
 
 
 def compiled_consumer(folder: Path) -> Path:

@@ -51,5 +51,5 @@ def compare(case: str, asked: Sequence[Asked], samples: Samples, generator: str)
 
 def _load(samples: Samples, generator: str) -> str:
     """The generator and the most CPU that it cost in a round, as a share of one processor."""
-    shares = [sample.load_cpu_s / sample.load.seconds for rounds in samples.values() for sample in rounds]
+    shares = [sample.load_share for rounds in samples.values() for sample in rounds]
     return f"{generator}, {max(shares):.0%} CPU" if shares else generator

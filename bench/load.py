@@ -12,6 +12,8 @@ class Load:
     requests: int = 0
     records: int = 0
     record_bytes: int = 0
+    warm_up_bytes: int = 0
+    """Of records before the seconds began to count: the broker spent CPU on them too."""
     latencies_ms: Sequence[float] = ()
     """Sorted."""
 

@@ -49,7 +49,7 @@ def pace(port: int, frames: Sequence[ProduceFrame], rate: float, moments: "memor
                 sent += 1
         took = time.monotonic() - began
     record_bytes = sum(frames[number % len(frames)].record_bytes for number in range(count))
-    return Load(took, count, count, record_bytes, sorted(latencies[skip:]))
+    return Load(took, count, count, record_bytes, latencies_ms=sorted(latencies[skip:]))
 
 
 def watch(port: int, frame: FetchFrame, record_bytes: int, moments: "memoryview[float]", skip: int) -> Load:
@@ -66,7 +66,7 @@ def watch(port: int, frame: FetchFrame, record_bytes: int, moments: "memoryview[
             if found.size:
                 latencies += [(now - moments[number]) * 1000 for number in range(offset, found.next_offset)]
                 offset = found.next_offset
-    return Load(time.monotonic() - began, count, count, record_bytes * count, sorted(latencies[skip:]))
+    return Load(time.monotonic() - began, count, count, record_bytes * count, latencies_ms=sorted(latencies[skip:]))
 
 
 def _check(connection: Connection, frame: ProduceFrame) -> None:

@@ -26,6 +26,8 @@ class Sample:
     """One round of one broker."""
 
     load: Load
+    wall_s: float
+    """From the load's start until the broker was quiet again."""
     broker_cpu_s: float
     load_cpu_s: float
     other_cpu_s: float
@@ -42,11 +44,16 @@ class Sample:
 
     @property
     def broker_ms_per_mb(self) -> float:
-        return self.broker_cpu_s * 1000 / (self.load.record_bytes / 1e6)
+        return self.broker_cpu_s * 1000 / ((self.load.record_bytes + self.load.warm_up_bytes) / 1e6)
 
     @property
-    def load_ms_per_mb(self) -> float:
-        return self.load_cpu_s * 1000 / (self.load.record_bytes / 1e6)
+    def load_share(self) -> float:
+        """Of one processor, over all the time that the load's processes ran."""
+        return self.load_cpu_s / self.wall_s
+
+    @property
+    def other_share(self) -> float:
+        return self.other_cpu_s / self.wall_s
 
 
 Samples = dict[Subject, list[Sample]]
@@ -60,13 +67,14 @@ def measure(broker: Broker, memory: machine.WarmMemory, *loads: Callable[[], Loa
     os.sync()
     memory.release()
     fresh_write = machine.fresh_write_ms_per_mb(broker.directory)
-    broker_before, busy_before = broker.cpu_seconds(), machine.busy_seconds()
+    broker_before, busy_before, began = broker.cpu_seconds(), machine.busy_seconds(), time.monotonic()
     finished = run_apart(*loads)
     wait_until_quiet(broker)
+    wall = time.monotonic() - began
     broker_cpu = broker.cpu_seconds() - broker_before
     load_cpu = sum(part.cpu_seconds for part in finished)
     other_cpu = machine.busy_seconds() - busy_before - broker_cpu - load_cpu
-    return Sample(finished[0].result, broker_cpu, load_cpu, max(0.0, other_cpu), fresh_write)
+    return Sample(finished[0].result, wall, broker_cpu, load_cpu, max(0.0, other_cpu), fresh_write)
 
 
 def alternate(

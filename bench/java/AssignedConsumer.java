@@ -10,7 +10,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * Reads all partitions of a topic up to an offset, again and again, with the defaults of Java's consumer, assigned and
- * not subscribed. Prints the records and the seconds of what it read after its warm-up.
+ * not subscribed. Prints the records of its warm-up, then the records and the seconds of what it read after it.
  */
 public final class AssignedConsumer {
     public static void main(String[] arguments) {
