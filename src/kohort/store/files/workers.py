@@ -22,4 +22,7 @@ class Workers(Protocol):
         """Runs on the caller's thread when it has taken what is waiting: the moment a group commit gathers for."""
 
     def close(self) -> None:
-        """Waits for what runs; then nothing more is brought back."""
+        """Runs everything it was given to its end, and what follows from that, and brings all outcomes back.
+
+        Blocking, on the caller's thread. Then nothing more is run or brought back.
+        """

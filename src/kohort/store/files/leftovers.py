@@ -1,0 +1,66 @@
+"""What a crash or a deletion leaves lying in directories, and how it goes.
+
+Decides which files belong to nobody: those of logs the checkpoint does not know, and of segments that are not in it. Knows
+its own files by their names and touches no others. Blocking: runs at recovery, or in the settling worker.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from kohort.store.files.checkpoint import LogEntry
+from kohort.store.files.disk import Disk
+from kohort.store.files.segment import METADATA_NAME, SUFFIXES, log_directory, segment_path
+
+_LOG_DIRECTORY: Final = re.compile(r".+-\d+")
+_OWN_FILE: Final = re.compile(r"\d{20}\.(log|index|timeindex)(\.cleaned)?|partition\.metadata")
+
+
+def is_log_directory(name: str) -> bool:
+    return _LOG_DIRECTORY.fullmatch(name) is not None
+
+
+def remove_files(disk: Disk, paths: Iterable[str]) -> None:
+    """What is gone already is gone."""
+    for path in paths:
+        try:
+            disk.unlink(path)
+        except FileNotFoundError:
+            continue
+
+
+def remove_log_directory(disk: Disk, directory: str) -> None:
+    """With everything of ours in it; it stays when there is something else."""
+    names = disk.list(directory)
+    if not names:
+        return
+    own = [name for name in names if _OWN_FILE.fullmatch(name)]
+    remove_files(disk, (f"{directory}/{name}" for name in own))
+    if len(own) == len(names):
+        disk.remove_directory(directory)
+    disk.sync_directory(directory.rpartition("/")[0])
+
+
+def sweep(disk: Disk, logs: Iterable[LogEntry]) -> None:
+    """Removes every file of ours that belongs to none of these logs."""
+    directories = {log_directory(entry.log_id): entry for entry in logs}
+    for directory in _log_directories(disk):
+        entry = directories.get(directory)
+        if entry is None:
+            remove_log_directory(disk, directory)
+            continue
+        known = {
+            segment_path(directory, segment.base_offset, suffix)
+            for segment in entry.settled.segments
+            for suffix in SUFFIXES
+        }
+        known.add(f"{directory}/{METADATA_NAME}")
+        paths = (f"{directory}/{name}" for name in disk.list(directory) if _OWN_FILE.fullmatch(name))
+        remove_files(disk, [path for path in paths if path not in known])
+
+
+def _log_directories(disk: Disk) -> list[str]:
+    found = [name for name in disk.list("") if is_log_directory(name)]
+    for org in disk.list("orgs"):
+        found += [f"orgs/{org}/{name}" for name in disk.list(f"orgs/{org}") if is_log_directory(name)]
+    return found
