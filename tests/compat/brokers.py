@@ -40,8 +40,11 @@ class BrokerProcess:
 
     def launch(self) -> None:
         """Starts the process without waiting for anything."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("KOHORT_")}
         with self.log_file.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+            )
 
     def start(self) -> None:
         """Starts the process and waits until it is that very process which listens on the port."""
