@@ -167,10 +167,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle_frames(self) -> None:
         inbox = self._inbox
-        buffer = inbox.buffer
-        if buffer is None:
+        if inbox.buffer is None:
             return
-        end = inbox.end
+        buffer, end = inbox.buffer.toreadonly(), inbox.end
         largest = self._shared.limits.socket_request_max_bytes
         while (start := inbox.start + FRAME_SIZE_BYTES) <= end:
             size = FRAME_SIZE.unpack_from(buffer, inbox.start)[0]
