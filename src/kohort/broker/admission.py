@@ -26,7 +26,6 @@ from kohort.wire.record_batch import (
     LENGTH_OVERHEAD,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
-    Batch,
     BatchHeader,
     Buffer,
     Compression,
@@ -64,7 +63,9 @@ _CODECS: Final = {
     "lz4": Compression.LZ4,
     "zstd": Compression.ZSTD,
 }
-"""compression.type as a codec; "producer" is none of them."""
+"""compression.type as a codec."""
+AS_PRODUCED: Final = "producer"
+"""The compression.type that is whatever the producer chose."""
 
 
 class RecordsRefusedError(ProtocolError):
@@ -75,22 +76,38 @@ class RecordsRefusedError(ProtocolError):
         self.faults: Final = tuple(faults)
 
 
-# The envelope: is this one batch of magic 2?
-
-
-def open_envelope(records: Buffer | None, *, allows_zstd: bool) -> Batch:
-    """The one batch that a produce request has for a partition; bytes of a broken second one are left behind."""
+def admit(
+    records: Buffer | None, config: TopicConfig, now_ms: int, *, allows_zstd: bool = True
+) -> tuple[BatchHeader, Buffer]:
+    """The batch as it goes to the log, mostly as it came; ProtocolError if the topic does not take it."""
     if records is None or len(records) < HEADER_SIZE:
         raise _no_batch(records)
     header = decode_header(records)
-    size = header.length + LENGTH_OVERHEAD
-    if header.magic != MAGIC or size != len(records) or size < HEADER_SIZE:
+    if header.magic != MAGIC or header.length != len(records) - LENGTH_OVERHEAD:
         records = _first_batch(header, records)
-    if not allows_zstd and header.attributes & _CODEC == Compression.ZSTD:
-        raise ProtocolError(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "Produce requests before version 7 may not use ZStandard."
-        )
-    return Batch(header, records)
+    if len(records) > config.max_message_bytes:
+        raise _too_large(len(records), config)
+    if crc32c(memoryview(records)[CRC_START:]) != header.crc:
+        raise ProtocolError(ErrorCode.CORRUPT_MESSAGE, f"The record batch does not match its CRC, {header.crc}.")
+    _check_header(header, len(records), allows_zstd)
+    max_timestamp = header.max_timestamp
+    if (
+        max_timestamp > now_ms + config.message_timestamp_after_max_ms
+        or config.cleanup_compact
+        or config.message_timestamp_before_max_ms != FOREVER_MS
+    ):
+        max_timestamp = _check_records(records, config, now_ms)
+    codec = header.attributes & _CODEC
+    if config.compression_type != AS_PRODUCED and codec != _CODECS[config.compression_type]:
+        header, records = _recompress(header, records, config)
+    if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return _stamp_append_time(header, records, now_ms)
+    if header.attributes & _IS_LOG_APPEND_TIME or max_timestamp != header.max_timestamp:
+        return _stamp(header, records, header.attributes & ~_IS_LOG_APPEND_TIME, max_timestamp)
+    return header, records
+
+
+# The envelope: is this one batch of magic 2?
 
 
 def _no_batch(records: Buffer | None) -> ProtocolError:
@@ -136,50 +153,36 @@ def _check_frame(records: Buffer, position: int) -> None:
 # The batch: does the topic take it?
 
 
-def admit(batch: Batch, config: TopicConfig, now_ms: int) -> Batch:
-    """The batch as it goes to the log, mostly the one that came; ProtocolError if the topic does not take it."""
-    header, data = batch
-    if header.base_offset != 0:
+def _check_header(header: BatchHeader, size: int, allows_zstd: bool) -> None:
+    """What the header of a client's batch must say, whatever the topic."""
+    base_offset, _, _, _, _, attributes, last_offset_delta, _, _, producer_id, _, base_sequence, count = header
+    if base_offset != 0:
         raise ProtocolError(
-            ErrorCode.INVALID_RECORD, f"The base offset of a produced batch must be 0, but it is {header.base_offset}."
+            ErrorCode.INVALID_RECORD, f"The base offset of a produced batch must be 0, but it is {base_offset}."
         )
-    if len(data) > config.max_message_bytes:
-        raise ProtocolError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch has {len(data)} bytes, but max.message.bytes is {config.max_message_bytes}.",
-        )
-    if crc32c(memoryview(data)[CRC_START:]) != header.crc:
-        raise ProtocolError(ErrorCode.CORRUPT_MESSAGE, f"The record batch does not match its CRC, {header.crc}.")
-    _check_header(header, len(data), config)
-    max_timestamp = header.max_timestamp
-    if (
-        config.cleanup_compact
-        or config.message_timestamp_before_max_ms != FOREVER_MS
-        or max_timestamp > now_ms + config.message_timestamp_after_max_ms
-    ):
-        max_timestamp = _check_records(data, config, now_ms)
-    codec = _CODECS.get(config.compression_type)
-    if codec is not None and codec != header.attributes & _CODEC:
-        header, data = _recompress(header, data, codec, config)
-    if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
-        return _stamp(header, data, header.attributes | _IS_LOG_APPEND_TIME, now_ms)
-    return _stamp(header, data, header.attributes & ~_IS_LOG_APPEND_TIME, max_timestamp)
-
-
-def _check_header(header: BatchHeader, size: int, config: TopicConfig) -> None:
-    """What a header must say whatever the topic."""
-    count = header.record_count
-    if count <= 0 or header.last_offset_delta != count - 1:
+    if count <= 0 or last_offset_delta != count - 1:
         raise ProtocolError(
             ErrorCode.INVALID_RECORD,
-            f"The batch claims {count} records, but offsets up to {header.last_offset_delta} from its first.",
+            f"The batch claims {count} records, but offsets up to {last_offset_delta} from its first.",
         )
-    attributes = header.attributes
-    codec = attributes & _CODEC
-    if codec == Compression.NONE and count * SMALLEST_RECORD > size - HEADER_SIZE:
+    if attributes != 0:
+        _check_attributes(attributes, allows_zstd)
+    elif count * SMALLEST_RECORD > size - HEADER_SIZE:
         raise ProtocolError(ErrorCode.INVALID_RECORD, f"{count} records do not fit into a batch of {size} bytes.")
+    if base_sequence < 0 and producer_id != NO_PRODUCER_ID:
+        raise ProtocolError(
+            ErrorCode.INVALID_RECORD, f"Invalid sequence number {base_sequence} in a batch of producer {producer_id}."
+        )
+
+
+def _check_attributes(attributes: int, allows_zstd: bool) -> None:
+    codec = attributes & _CODEC
     if codec > Compression.ZSTD:
         raise ProtocolError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"There is no compression codec {codec}.")
+    if codec == Compression.ZSTD and not allows_zstd:
+        raise ProtocolError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "Produce requests before version 7 may not use ZStandard."
+        )
     if attributes & _IS_CONTROL:
         raise ProtocolError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records.")
     if attributes & _IS_TRANSACTIONAL:
@@ -187,14 +190,13 @@ def _check_header(header: BatchHeader, size: int, config: TopicConfig) -> None:
             ErrorCode.INVALID_TXN_STATE,
             "Transactions are not supported: the batch is part of none that this broker knows.",
         )
-    if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
-        raise ProtocolError(
-            ErrorCode.INVALID_RECORD,
-            f"Invalid sequence number {header.base_sequence} in a batch of producer {header.producer_id}.",
-        )
-    if attributes & _IS_LOG_APPEND_TIME and config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
-        fault = BatchIndexAndErrorMessage(0, "Producer should not set timestamp type to LogAppendTime.")
-        raise RecordsRefusedError(ErrorCode.INVALID_TIMESTAMP, INVALID_TIMESTAMPS, [fault])
+
+
+def _too_large(size: int, config: TopicConfig) -> ProtocolError:
+    return ProtocolError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The record batch has {size} bytes, but max.message.bytes is {config.max_message_bytes}.",
+    )
 
 
 def _check_records(data: Buffer, config: TopicConfig, now_ms: int) -> int:
@@ -232,13 +234,16 @@ def _decode(data: Buffer) -> list[Record]:
         raise ProtocolError(ErrorCode.INVALID_RECORD, f"The record batch cannot be read: {error}.") from error
 
 
-def _recompress(header: BatchHeader, data: Buffer, codec: Compression, config: TopicConfig) -> Batch:
+# What is changed
+
+
+def _recompress(header: BatchHeader, data: Buffer, config: TopicConfig) -> tuple[BatchHeader, Buffer]:
     """The same records in the codec that the topic asks for."""
     records = [NewRecord(record.key, record.value, record.timestamp, record.headers) for record in _decode(data)]
     try:
         fresh = encode_batch(
             records,
-            compression=codec,
+            compression=_CODECS[config.compression_type],
             producer_id=header.producer_id,
             producer_epoch=header.producer_epoch,
             base_sequence=header.base_sequence,
@@ -246,21 +251,22 @@ def _recompress(header: BatchHeader, data: Buffer, codec: Compression, config: T
     except StructError as error:
         raise ProtocolError(ErrorCode.INVALID_TIMESTAMP, "A timestamp is beyond what 64 bits hold.") from error
     if len(fresh.data) > config.max_message_bytes:
-        raise ProtocolError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch has {len(fresh.data)} bytes after compression with {config.compression_type}, "
-            f"but max.message.bytes is {config.max_message_bytes}.",
-        )
-    return fresh
+        raise _too_large(len(fresh.data), config)
+    return fresh.header, fresh.data
 
 
-def _stamp(header: BatchHeader, data: Buffer, attributes: int, max_timestamp: int) -> Batch:
+def _stamp_append_time(header: BatchHeader, data: Buffer, now_ms: int) -> tuple[BatchHeader, Buffer]:
+    if header.attributes & _IS_LOG_APPEND_TIME:
+        fault = BatchIndexAndErrorMessage(0, "Producer should not set timestamp type to LogAppendTime.")
+        raise RecordsRefusedError(ErrorCode.INVALID_TIMESTAMP, INVALID_TIMESTAMPS, [fault])
+    return _stamp(header, data, header.attributes | _IS_LOG_APPEND_TIME, now_ms)
+
+
+def _stamp(header: BatchHeader, data: Buffer, attributes: int, max_timestamp: int) -> tuple[BatchHeader, Buffer]:
     """The batch with this timestamp type and greatest timestamp: all that a broker ever writes behind the CRC."""
-    if header.attributes == attributes and header.max_timestamp == max_timestamp:
-        return Batch(header, data)
     stamped = bytearray(data)
     _ATTRIBUTES.pack_into(stamped, CRC_START, attributes)
     _MAX_TIMESTAMP.pack_into(stamped, _MAX_TIMESTAMP_POSITION, max_timestamp)
     crc = crc32c(memoryview(stamped)[CRC_START:])
     _CRC.pack_into(stamped, _CRC_POSITION, crc)
-    return Batch(header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc), stamped)
+    return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc), stamped

@@ -72,6 +72,7 @@ class Broker:
         store: Store,
         store_epoch: int,
         settings: BrokerSettings,
+        broker_id: int,
         advertised_host: str,
         advertised_port: int,
         loop: AbstractEventLoop,
@@ -82,6 +83,7 @@ class Broker:
         self._store: Final = store
         self._store_epoch: Final = store_epoch
         self._static_settings: Final = settings
+        self._broker_id: Final = broker_id
         self._settings = settings
         self._advertised: Final = (advertised_host, advertised_port)
         self._loop: Final = loop
@@ -115,7 +117,7 @@ class Broker:
         produces = Produces(partitions, durability=durability, now_ms=self._now_ms)
         offsets = Offsets(partitions)
         descriptions = Descriptions(partitions, Path(settings.log_dirs[0]))
-        producer_ids = ProducerIds(settings.node_id, self._ask_catalog)
+        producer_ids = ProducerIds(self._broker_id, self._ask_catalog)
         return {
             **dict.fromkeys(CATALOG_COMMANDS, self._catalog.handle),
             Produce: produces.handle,
@@ -142,11 +144,11 @@ class Broker:
         """Loads the catalog, opens its partitions and registers. ProtocolError if this broker may not be one."""
         await self._catalog.load()
         host, port = self._advertised
-        settings = self._static_settings
+        rack = self._static_settings.broker_rack
         incarnation_id = UUID(bytes=self._entropy()[:16])
         answered = self._loop.create_future()
         self._ask_catalog(
-            RegisterBroker(settings.node_id, host, port, settings.broker_rack, incarnation_id, self._store_epoch),
+            RegisterBroker(self._broker_id, host, port, rack, incarnation_id, self._store_epoch),
             answered.set_result,
         )
         answer = await answered
@@ -182,7 +184,7 @@ class Broker:
                 """Not about the data path."""
 
     def _put_settings_in_force(self) -> None:
-        names = (EVERY_BROKER, str(self._static_settings.node_id))
+        names = (EVERY_BROKER, str(self._broker_id))
         layers = [self._broker_configs[name].configs for name in names if name in self._broker_configs]
         self._settings = overlaid(self._static_settings, *layers)
         self._partitions.reconfigure(self._config_of)

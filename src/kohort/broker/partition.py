@@ -10,7 +10,7 @@ Next hop: admission.py and producers.py to judge a batch, store/log.py to keep i
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from kohort.broker.admission import RecordsRefusedError, admit, open_envelope
+from kohort.broker.admission import RecordsRefusedError, admit
 from kohort.broker.producers import Producers, first_offset
 from kohort.model.commands.data import (
     NO_DIVERGENCE,
@@ -19,7 +19,7 @@ from kohort.model.commands.data import (
     PartitionProduced,
 )
 from kohort.model.errors import ErrorCode, ProtocolError
-from kohort.model.topics import Topic, TopicConfig
+from kohort.model.topics import TimestampType, Topic, TopicConfig
 from kohort.store.log import (
     Chunk,
     Durability,
@@ -93,33 +93,32 @@ class Partition:
         self, records: Buffer | None, durability: Durability, now_ms: int, done: ProducedTo, *, allows_zstd: bool = True
     ) -> bool:
         """Takes what a client sent. `done` gets the outcome; False if it has it already. Nothing is raised."""
+        config = self._config
         try:
-            batch = admit(open_envelope(records, allows_zstd=allows_zstd), self._config, now_ms)
-            if len(batch.data) > self._config.segment_bytes:
+            header, data = admit(records, config, now_ms, allows_zstd=allows_zstd)
+            if len(data) > config.segment_bytes:
                 raise ProtocolError(
                     ErrorCode.RECORD_LIST_TOO_LARGE,
-                    f"The record batch has {len(batch.data)} bytes, but segment.bytes is {self._config.segment_bytes}.",
+                    f"The record batch has {len(data)} bytes, but segment.bytes is {config.segment_bytes}.",
                 )
-            if batch.header.producer_id != NO_PRODUCER_ID:
-                duplicate = self.producers.find_duplicate(batch.header)
+            if header.producer_id != NO_PRODUCER_ID:
+                duplicate = self.producers.find_duplicate(header)
                 if duplicate is not None:
                     return self._answer_duplicate(duplicate, done)
         except ProtocolError as error:
             faults = error.faults if isinstance(error, RecordsRefusedError) else ()
             done(PartitionProduced(self.index, error.code, record_errors=faults, error_message=error.message))
             return False
-        self._append_batch(batch, durability, done)
+        batch = at_offset(header, data, self.log.end_offset, self.leader_epoch)
+        if header.producer_id != NO_PRODUCER_ID:
+            self.producers.remember(batch.header)
+        appended_ms = now_ms if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP
+        self._append_batch(batch, durability, appended_ms, done)
         return True
 
-    def _append_batch(self, batch: Batch, durability: Durability, done: ProducedTo) -> None:
+    def _append_batch(self, batch: Batch, durability: Durability, appended_ms: int, done: ProducedTo) -> None:
         log = self.log
-        base_offset = log.end_offset
-        batch = at_offset(batch.header, batch.data, base_offset, self.leader_epoch)
-        header = batch.header
-        if header.producer_id != NO_PRODUCER_ID:
-            self.producers.remember(header)
-        appended_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
-        size = len(batch.data)
+        base_offset, size = batch.header.base_offset, len(batch.data)
 
         def appended(error: StoreError | None) -> None:
             if error is not None:

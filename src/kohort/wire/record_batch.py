@@ -108,7 +108,7 @@ def decode_header(data: Buffer, position: int = 0) -> BatchHeader:
 
 def at_offset(header: BatchHeader, data: Buffer, base_offset: int, leader_epoch: int) -> Batch:
     """The same batch at its place in a log, without a copy."""
-    return Batch(header._replace(base_offset=base_offset, leader_epoch=leader_epoch), data)
+    return Batch(BatchHeader._make((base_offset, header[1], leader_epoch, *header[3:])), data)
 
 
 def lay_down(batch: Batch, memory: bytearray | memoryview, position: int) -> int:
