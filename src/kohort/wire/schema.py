@@ -75,6 +75,11 @@ class Schema(NamedTuple):
     fields: tuple[Field, ...]
     tagged: tuple[Field, ...]
 
+    @property
+    def has_compact_strings(self) -> bool:
+        """RequestHeader.client_id kept its old form when its header became flexible."""
+        return self.flexible and self.name != "RequestHeader"
+
 
 @cache
 def schema_of(entity: EntityClass) -> Schema:
@@ -84,6 +89,15 @@ def schema_of(entity: EntityClass) -> Schema:
         flexible=entity.__flexible__,
         fields=tuple(field for field in described if field.tag is None),
         tagged=tuple(sorted((field for field in described if field.tag is not None), key=lambda field: field.tag or 0)),
+    )
+
+
+@cache
+def has_records(schema: Schema) -> bool:
+    """Whether there are record batches somewhere in it."""
+    return any(
+        field.kafka_type == "records" or (field.entity is not None and has_records(schema_of(field.entity)))
+        for field in schema.fields
     )
 
 
