@@ -16,7 +16,7 @@ It never decides anything about groups, topics or offsets. Next hop: the machine
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -28,7 +28,7 @@ from kohort.model.errors import ErrorCode, ProtocolError, Refused
 from kohort.model.ids import OrgId
 from kohort.store.log import Chunk, Durability, Log, StoreError
 from kohort.wire.errors import DecodeError
-from kohort.wire.record_batch import HEADER_SIZE, decode_header
+from kohort.wire.record_batch import HEADER_SIZE, Batch, Buffer, decode_header
 from kohort.wire.records import NewRecord, decode_records, encode_batch
 
 logger = logging.getLogger(__name__)
@@ -232,23 +232,19 @@ class Shard(Generic[Record]):
         in_snapshot = False
         offset, end = self._log.start_offset, self._log.readable_offset
         while offset < end:
-            data = await self._read(offset, end)
-            position = 0
-            while len(data) - position >= HEADER_SIZE:
-                header = decode_header(data, position)
-                if header.size > len(data) - position:
-                    break  # Cut short: the next read begins with this batch.
-                batch = data[position : position + header.size]
-                if header.is_control:
-                    in_snapshot = snapshot_mark(batch) is SnapshotMark.HEADER
+            for header, data in _whole_batches(await self._read(offset, end)):
+                if not header.is_control:
+                    self._replay(machine, data)
+                elif snapshot_mark(data) is SnapshotMark.HEADER:
+                    in_snapshot = True
+                    self._snapshot_bytes = self._grown_bytes = 0
                 else:
-                    self._replay(machine, batch)
-                if in_snapshot:
+                    in_snapshot = False
+                if in_snapshot or header.is_control:
                     self._snapshot_bytes += header.size
                 else:
                     self._grown_bytes += header.size
                 offset = header.next_offset
-                position += header.size
         self._machine = machine
         if self._on_record is not None:
             for record in machine.snapshot():
@@ -256,9 +252,9 @@ class Shard(Generic[Record]):
         moment = Moment(self._now_ms(), self._entropy())
         self._carry_out(machine, machine.on_loaded(moment), moment)
 
-    def _replay(self, machine: Machine[Any, Record], batch: memoryview) -> None:
+    def _replay(self, machine: Machine[Any, Record], data: Buffer) -> None:
         replay, decode = machine.replay, self._codec.decode
-        for _, _, key, value, _ in decode_records(batch):
+        for _, _, key, value, _ in decode_records(data):
             replay(decode(key, value))
 
     async def _read(self, offset: int, end: int) -> memoryview:
@@ -300,3 +296,14 @@ class Shard(Generic[Record]):
                 await asyncio.sleep(RELOAD_RETRY_MS / 1000)
             else:
                 return
+
+
+def _whole_batches(data: memoryview) -> Iterator[Batch]:
+    """The batches that a read gave whole; the next read begins with one that was cut short."""
+    position = 0
+    while len(data) - position >= HEADER_SIZE:
+        header = decode_header(data, position)
+        if header.size > len(data) - position:
+            return
+        yield Batch(header, data[position : position + header.size])
+        position += header.size

@@ -1,0 +1,84 @@
+"""A machine small enough to read at a glance: it adds numbers up, and each answer is the sum so far.
+
+It makes use of everything a machine may do: records, replies that come later, timers, refusals.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kohort.machines.contract import CancelTimer, Decision, Moment, Reply, SetTimer, Token
+from kohort.model.errors import ErrorCode, ProtocolError
+from kohort.model.ids import OrgId
+
+
+class Add(NamedTuple):
+    number: int
+
+
+class Ask(NamedTuple):
+    pass
+
+
+class AddLater(NamedTuple):
+    """Adds at that time, and answers then."""
+
+    number: int
+    at_ms: int
+
+
+class Forget(NamedTuple):
+    """Takes back every AddLater that is not due yet; nobody answers those."""
+
+
+@dataclass(frozen=True, slots=True)
+class TotalRecord:
+    total: int
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.total = 0
+        self.later: dict[int, tuple[int, Token]] = {}
+
+    def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[TotalRecord]:
+        match command:
+            case Add(0):
+                raise ProtocolError(ErrorCode.INVALID_REQUEST, f"nothing to add to {self.total}")
+            case Add(number):
+                return Decision((TotalRecord(self.total + number),), (Reply(token, self.total + number),))
+            case Ask():
+                return Decision(replies=(Reply(token, self.total),))
+            case AddLater(number, at_ms):
+                self.later[token] = (number, token)
+                return Decision(timers=(SetTimer(token, at_ms),))
+            case Forget():
+                cancelled = tuple(CancelTimer(key) for key in self.later)
+                self.later.clear()
+                return Decision(replies=(Reply(token, self.total),), timers=cancelled)
+        raise AssertionError(command)
+
+    def on_timer(self, key: Hashable, moment: Moment) -> Decision[TotalRecord]:
+        assert isinstance(key, int)
+        number, token = self.later.pop(key)
+        return Decision((TotalRecord(self.total + number),), (Reply(token, self.total + number),))
+
+    def on_loaded(self, moment: Moment) -> Decision[TotalRecord]:
+        return Decision()
+
+    def replay(self, record: TotalRecord) -> None:
+        self.total = record.total
+
+    def snapshot(self) -> Iterable[TotalRecord]:
+        if self.total:
+            yield TotalRecord(self.total)
+
+
+def encode(record: TotalRecord) -> tuple[bytes, bytes]:
+    return b"total", str(record.total).encode()
+
+
+def decode(key: bytes | None, value: bytes | None) -> TotalRecord:
+    assert key == b"total"
+    assert value is not None
+    return TotalRecord(int(value))
