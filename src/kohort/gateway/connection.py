@@ -15,7 +15,7 @@ Next hop: exchange.py; and back from it, the socket.
 import asyncio
 import logging
 from collections import deque
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from kohort.carrier.contract import Carrier
 from kohort.gateway.budget import Budget
@@ -113,8 +113,7 @@ class Connection(asyncio.BufferedProtocol):
     # What the transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
         host, port = transport.get_extra_info("peername")[:2]
         self.client = Client(host, port)
         transport.set_write_buffer_limits(high=self._shared.limits.unsent_max_bytes)
