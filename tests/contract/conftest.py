@@ -5,11 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.houses import House, MemoryHouse
+from tests.contract.houses import FilesHouse, House, MemoryHouse, SimulatedHouse
 
 
-@pytest.fixture(params=["memory"])
+@pytest.fixture(params=["memory", "simulated files", "files"])
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
-    house = MemoryHouse()
+    house = opened(request.param, tmp_path)
     yield house
     house.close()
+
+
+def opened(kind: str, directory: Path) -> House:
+    match kind:
+        case "memory":
+            return MemoryHouse()
+        case "files":
+            return FilesHouse(directory)
+        case _:
+            return SimulatedHouse()

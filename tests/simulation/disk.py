@@ -66,6 +66,8 @@ class Machine:
         self.is_full = False
         self.failing_syncs = 0
         """So many of the next syncs fail."""
+        self.has_failed = False
+        """Whether a sync has failed since this was set last: then no process can trust what it wrote."""
         self.root = Directory()
         self.is_locked = False
         self._trace = trace
@@ -127,6 +129,7 @@ class SimulatedFile:
     def _sync_or_fail(self) -> None:
         if self._machine.failing_syncs:
             self._machine.failing_syncs -= 1
+            self._machine.has_failed = True
             self._data.sync_partly(self._machine.random)
             raise _error(errno.EIO, self._path)
 

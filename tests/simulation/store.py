@@ -81,6 +81,7 @@ class Simulation:
         self._failures.clear()
         self._machine.is_full = False
         self._machine.failing_syncs = 0
+        self._machine.has_failed = False
         self._workers = SimulatedWorkers(Random(self._random.getrandbits(64)))
         self._store = FilesStore(
             self._make_disk(self._machine),
@@ -117,7 +118,7 @@ class Simulation:
         """Nothing cut the life short: it rests, or not, and is closed, or not."""
         self._machine.is_full = False
         self._machine.failing_syncs = 0
-        if self._failures or self._random.random() < 0.3:
+        if self._machine.has_failed or self._random.random() < 0.3:
             self._crash()
             return
         if self._random.random() < 0.7:
