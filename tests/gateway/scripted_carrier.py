@@ -64,9 +64,7 @@ _CONFIG = catalog.ConfigEntry(
     documentation="How long records are kept.",
 )
 _BROKER = catalog.BrokerInfo(1, "kohort.example", 9092, "rack-1")
-_TOPIC = catalog.TopicMetadata(
-    0, "orders", NO_TOPIC_ID, False, (catalog.PartitionMetadata(0, 1, 0, (1,), (1,)),)
-)
+_TOPIC = catalog.TopicMetadata(0, "orders", NO_TOPIC_ID, False, (catalog.PartitionMetadata(0, 1, 0, (1,), (1,)),))
 
 
 def plausible_answer(command: object) -> Answer:
@@ -78,7 +76,9 @@ def plausible_answer(command: object) -> Answer:
                     data.TopicProduced(
                         topic.name,
                         topic.topic_id,
-                        tuple(data.PartitionProduced(part.index, 0, 7, log_start_offset=0) for part in topic.partitions),
+                        tuple(
+                            data.PartitionProduced(part.index, 0, 7, log_start_offset=0) for part in topic.partitions
+                        ),
                     )
                     for topic in topics
                 )

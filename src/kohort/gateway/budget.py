@@ -1,8 +1,8 @@
 """A limit on bytes that all connections share, and the line of those that wait for it to be free again.
 
-Whoever finds the budget spent joins the line and stops reading. When half of it is free again all in the line are
-called, in their order, and those who find it spent once more join again. A taker is never refused: the check comes
-before, so that one request may overshoot, and a request larger than the whole budget still gets its turn.
+Whoever finds the budget spent joins the line and stops reading. As bytes come back the first in the line is called; it
+takes what it needs for one request, goes to the end of the line if it wants more, and calls the next. A taker is never
+refused: the check comes before, so that one request may overshoot, and one larger than the whole budget gets its turn.
 """
 
 from collections import deque
@@ -25,22 +25,29 @@ class Budget:
     def is_spent(self) -> bool:
         return self.used >= self.limit
 
+    @property
+    def has_line(self) -> bool:
+        return bool(self._line)
+
     def take(self, size: int) -> None:
         self.used += size
 
     def give_back(self, size: int) -> None:
         self.used -= size
-        if self._line and self.used <= self.limit // 2:
-            line, self._line = self._line, deque()
-            for proceed in line:
-                proceed()
+        self.call_next()
+
+    def call_next(self) -> None:
+        """Calls the first in the line, if there is room."""
+        if self._line and self.used < self.limit:
+            self._line.popleft()()
 
     def wait(self, proceed: Callable[[], None]) -> None:
-        """Calls it, once, when there is room; it must do no more than to schedule what follows."""
+        """Joins the line, once. What is called must do no more than schedule a turn, and call the next after it."""
         if proceed not in self._line:
             self._line.append(proceed)
 
     def leave(self, proceed: Callable[[], None]) -> None:
-        """Takes it out of the line, if it is in it."""
+        """Leaves the line; if it was called already, the next one is in its place."""
         if proceed in self._line:
             self._line.remove(proceed)
+        self.call_next()

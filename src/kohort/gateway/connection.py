@@ -72,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         "_alone",
         "_exchanges",
         "_inbox",
+        "_is_called",
         "_is_handling",
         "_is_over",
         "_is_reading",
@@ -102,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._exchanges: deque[Exchange] = deque()
         self._alone: Exchange | None = None
         self._out: list[Buffer] = []
+        self._is_called = False
         self._is_handling = False
         self._is_scheduled = False
         self._is_reading = True
@@ -143,10 +145,10 @@ class Connection(asyncio.BufferedProtocol):
             exchange.forget()
         self._out.clear()
         shared = self._shared
-        shared.in_flight.leave(self._schedule)
-        shared.arriving.leave(self._schedule)
         self._inbox.clear()
         shared.in_flight.give_back(sum(exchange.request_size for exchange in owed))
+        shared.in_flight.leave(self._on_called)
+        shared.arriving.leave(self._on_called)
         self._owner.on_lost(self)
 
     # Requests
@@ -187,7 +189,7 @@ class Connection(asyncio.BufferedProtocol):
         if inbox.keep_part():
             self._resume_reading()
         else:
-            self._shared.arriving.wait(self._schedule)
+            self._shared.arriving.wait(self._on_called)
             self._pause_reading()
 
     def _may_handle(self) -> bool:
@@ -201,10 +203,19 @@ class Connection(asyncio.BufferedProtocol):
             self._alone = None
         if self._is_write_blocked or len(self._exchanges) >= MAX_IN_FLIGHT:
             return False
-        if self._shared.in_flight.is_spent:
-            self._shared.in_flight.wait(self._schedule)
+        if self._is_called:
+            self._is_called = False
+            return True
+        in_flight = self._shared.in_flight
+        if in_flight.is_spent or in_flight.has_line:
+            in_flight.wait(self._on_called)
             return False
         return True
+
+    def _on_called(self) -> None:
+        """There is room in a budget again, and it is this connection's turn to take of it."""
+        self._is_called = True
+        self._schedule()
 
     def _handle_frame(self, frame: memoryview) -> None:
         try:
@@ -264,7 +275,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take_turn(self) -> None:
         self._is_scheduled = False
+        was_called = self._is_called
         self._handle_received()
+        if was_called:
+            self._is_called = False
+            self._shared.in_flight.call_next()
+            self._shared.arriving.call_next()
 
     # Answers
 

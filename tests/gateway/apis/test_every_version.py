@@ -14,9 +14,7 @@ from tests.wire.entities import entities, message
 WORKING = [(api.key, version) for api in APIS.values() for version in range(api.min_version, api.max_version + 1)]
 NAMES = [f"{APIS[key].name}-v{version}" for key, version in WORKING]
 PRODUCE = 0
-QUICK = settings(
-    max_examples=5, deadline=None, phases=(Phase.generate,), suppress_health_check=(HealthCheck.too_slow,)
-)
+QUICK = settings(max_examples=5, deadline=None, phases=(Phase.generate,), suppress_health_check=(HealthCheck.too_slow,))
 
 
 @pytest.mark.parametrize(("api_key", "version"), WORKING, ids=NAMES)
