@@ -19,7 +19,7 @@ from tests.compat.brokers import BrokerProcess
 from tests.compat.conftest import StartBroker
 from tests.compat.librdkafka import make_consumer, make_producer, produce_all, read_partition, read_to_end
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLS = 10
 ACKNOWLEDGED_BETWEEN_KILLS = 1000

@@ -47,6 +47,10 @@ def test_a_waiting_fetch_does_not_keep_a_broker_from_stopping(start_broker: Star
 
 
 def test_a_second_broker_on_the_same_data_is_refused(target: str, start_broker: StartBroker, tmp_path: Path) -> None:
+    if target == "kafka":
+        pytest.skip(
+            "Kafka 4.3.1 refuses the second broker too, but only after that has cut the first one's metadata log"
+        )
     first = start_broker()
     produce_all(make_producer(first.bootstrap), "mine", [b"one"])
     second: BrokerProcess = TARGETS[target](tmp_path, {})
