@@ -1,7 +1,7 @@
-"""The topics that are read: one whose beginning has left every memory of the broker's, one that was written just now.
+"""The topics that are read: one that has left every memory of the broker's, one that was written just now.
 
 Kafka keeps both in the page cache. kohort keeps what is recent in memory of its own and settles the rest into segment
-files: the older topic is written first, is larger than that memory, and only its first half is read.
+files: so more than fits that memory is written after the older topic, and deleted again.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ from bench.session import Session
 PARTITIONS: Final = 8
 _BATCH_SIZE: Final = 1 << 16
 _VALUE_SIZE: Final = 1024
-_SETTLED_BYTES: Final = 640_000_000
+_SETTLED_BYTES: Final = 256_000_000
+_FORGOTTEN_BYTES: Final = 300_000_000
 _RECENT_BYTES: Final = 96_000_000
 
 
@@ -48,9 +49,11 @@ def dataset(session: Session, broker: Broker) -> Iterator[Dataset]:
     """Writes both topics, and deletes them when they were read."""
     with session.topic(broker, PARTITIONS) as settled, session.topic(broker, PARTITIONS) as recent:
         settled_end = _fill(broker, settled, _SETTLED_BYTES)
+        with session.topic(broker, PARTITIONS) as forgotten:
+            _fill(broker, forgotten, _FORGOTTEN_BYTES)
         recent_end = _fill(broker, recent, _RECENT_BYTES)
         wait_until_quiet(broker)
-        yield Dataset(Range(settled, settled_end // 2), Range(recent, recent_end))
+        yield Dataset(Range(settled, settled_end), Range(recent, recent_end))
 
 
 def _fill(broker: Broker, topic: str, size: int) -> int:
