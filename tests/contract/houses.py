@@ -8,10 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from kohort.store.files.store import FilesStore
-
 from kohort.store.files.os_disk import OsDisk
 from kohort.store.files.settings import FilesSettings
+from kohort.store.files.store import FilesStore
 from kohort.store.files.thread_workers import ThreadWorkers
 from kohort.store.log import Store, StoreFailedError
 from kohort.store.memory.store import MemoryStore
@@ -71,7 +70,7 @@ class SimulatedHouse:
     """The embedded store on a simulated machine that does not fail."""
 
     def __init__(self) -> None:
-        self._machine = Machine(Random(0), lambda _: None)
+        self._machine = Machine(Random(0))
         self._workers = SimulatedWorkers(Random(0))
         self.store: Store = self._opened()
 

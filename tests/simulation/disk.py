@@ -19,6 +19,13 @@ from random import Random
 from kohort.store.files.disk import Buffer
 from tests.simulation.file_data import FileData
 
+Trace = Callable[..., None]
+"""Is told what happens, in pieces that it may join."""
+
+
+def silence(*_: object) -> None:
+    """A trace that nobody reads."""
+
 
 class PowerCut(BaseException):
     """The machine is gone. No Exception, lest the store take it for an error that it could handle."""
@@ -56,7 +63,7 @@ class Directory:
 class Machine:
     """What outlives the processes that run on it: the disk's content, its faults to come, and the cut to come."""
 
-    def __init__(self, random: Random, trace: Callable[[str], None]) -> None:
+    def __init__(self, random: Random, trace: Trace = silence) -> None:
         self.random = random
         self.life = 0
         """Counts the processes so far: what an earlier one holds open is dead."""
@@ -76,7 +83,7 @@ class Machine:
         """Counts an operation that changes the disk; whether it is the one that the process does not survive."""
         self.operations += 1
         is_last = self.operations == self.cut_at
-        self._trace(" ".join(map(str, (f"disk {self.operations}:", name, path, *details, "CUT" if is_last else ""))))
+        self._trace("disk", self.operations, name, path, *details, "CUT" if is_last else "")
         if is_last:
             self.kill()
         return is_last

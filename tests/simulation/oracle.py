@@ -11,6 +11,7 @@ For every log the appends in order, and of each how it went. After a crash the o
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
 from kohort.store.log import Durability, Log, LogConfig, LogId, ProducerEntry, StoreError, StoreFailedError
 from kohort.store.producers import remember
@@ -49,9 +50,9 @@ class Appended:
         return self.batches[-1].header.next_offset
 
 
-def require(holds: bool, what: str, *details: object) -> None:
+def require(holds: bool, *what: object) -> None:
     if not holds:
-        raise Violation(" ".join((what, *map(str, details))))
+        raise Violation(" ".join(map(str, what)))
 
 
 @dataclass(slots=True, eq=False)
@@ -77,17 +78,17 @@ class History:
     def done(self, append: Appended, error: StoreError | None, log: Log) -> None:
         """An append's done was called. After the disk failed, and in a log on its way out, only a restart will tell."""
         if isinstance(error, StoreFailedError) or (error is not None and self.delete_asked):
-            require(not append.is_done, f"{self.log_id}: an append was done, and then failed:", append.end_offset)
+            require(not append.is_done, self.log_id, "an append was done, and then failed:", append.end_offset)
             return
         if error is not None:
             self._refuse(append, log)
             return
-        require(append in self.appends, f"{self.log_id}: an append was refused, and then done:", append.end_offset)
+        require(append in self.appends, self.log_id, "an append was refused, and then done:", append.end_offset)
         waiting = [one for one in self.appends if not one.is_done]
         require(
-            waiting[0] is append, f"{self.log_id}: done out of order: {append.end_offset} before", waiting[0].end_offset
+            waiting[0] is append, self.log_id, "done out of order:", append.end_offset, "before", waiting[0].end_offset
         )
-        require(log.readable_offset >= append.end_offset, f"{self.log_id}: done but not readable:", append.end_offset)
+        require(log.readable_offset >= append.end_offset, self.log_id, "done but not readable:", append.end_offset)
         append.is_done = True
         if append.durability is Durability.FSYNC:
             self._survives_power_up_to(append)
@@ -102,12 +103,13 @@ class History:
         if append in self.refused:
             return
         position = self.appends.index(append)
-        require(not append.is_done, f"{self.log_id}: an append was done, and then refused:", append.end_offset)
+        require(not append.is_done, self.log_id, "an append was done, and then refused:", append.end_offset)
         self.refused += self.appends[position:]
         del self.appends[position:]
         require(
             log.end_offset == self.end_offset,
-            f"{self.log_id}: after a refusal ends at",
+            self.log_id,
+            "after a refusal ends at",
             log.end_offset,
             self.end_offset,
         )
@@ -132,14 +134,19 @@ class History:
         ends = [0, *(append.end_offset for append in self.appends)]
         end = log.end_offset
         require(
-            end in ends, f"{self.log_id}: ends at {end} after {loss.value}, in the midst of an append; ends are", ends
+            end in ends, self.log_id, "after", loss.value, "ends at", end, "in the midst of an append; ends are", ends
         )
         require(
             end >= required,
-            f"{self.log_id}: lost what was acknowledged: ends at {end} after {loss.value}, not",
+            self.log_id,
+            "lost what was acknowledged: after",
+            loss.value,
+            "ends at",
+            end,
+            "and not",
             required,
         )
-        require(log.readable_offset == end, f"{self.log_id}: recovered but not readable:", log.readable_offset, end)
+        require(log.readable_offset == end, self.log_id, "recovered but not readable:", log.readable_offset, end)
         self.appends = [append for append in self.appends if append.end_offset <= end]
         for append in self.appends:
             append.is_done = True
@@ -153,10 +160,10 @@ class History:
 
     def _check_start(self, log: Log) -> None:
         start = log.start_offset
-        require(start >= self.trim_done, f"{self.log_id}: a trim was undone: starts at {start}, not", self.trim_done)
+        require(start >= self.trim_done, self.log_id, "a trim was undone: starts at", start, "not", self.trim_done)
         if not self.may_expire:
             require(
-                start <= self.trim_asked, f"{self.log_id}: starts at {start}, and nobody asked beyond", self.trim_asked
+                start <= self.trim_asked, self.log_id, "starts at", start, "and nobody asked beyond", self.trim_asked
             )
 
     def _check_producers(self, log: Log) -> None:
@@ -164,7 +171,7 @@ class History:
         for batch in self.batches():
             remember(expected, batch.header)
         found = {entry.producer_id: entry for entry in log.producers()}
-        require(found == expected, f"{self.log_id}: remembers producers\n{found}\nnot\n{expected}")
+        require(found == expected, self.log_id, "remembers producers", found, "and not", expected)
 
     # What a reader sees
 
@@ -172,16 +179,16 @@ class History:
         """Whole batches that a read from this offset gave, while the log is readable up to log.readable_offset."""
         for batch in found:
             header = batch.header
-            require(header.next_offset <= log.readable_offset, f"{self.log_id}: read what is not readable:", header)
+            require(header.next_offset <= log.readable_offset, self.log_id, "read what is not readable:", header)
         if self.may_compact:
             self._check_compacted(found)
             return
         wanted = [batch for batch in self.batches() if batch.header.next_offset > offset][: len(found)]
         for have, want in zip(found, wanted):
             require(
-                have.data == want.data, f"{self.log_id}: read from {offset} gave\n{have.header}\nnot\n{want.header}"
+                have.data == want.data, self.log_id, "read from", offset, "gave", have.header, "and not", want.header
             )
-        require(len(found) == len(wanted), f"{self.log_id}: read from {offset} gave batches nobody appended")
+        require(len(found) == len(wanted), self.log_id, "read from", offset, "gave batches nobody appended")
 
     def _check_compacted(self, found: Sequence[Batch]) -> None:
         """Each is one that was appended, or what compaction may have left of it."""
@@ -190,8 +197,7 @@ class History:
             original = originals.get(batch.header.base_offset)
             if original is None or original.header.last_offset != batch.header.last_offset:
                 raise Violation(f"{self.log_id}: a batch nobody appended: {batch.header}")
-            records = set(_plain(original))
-            require(records.issuperset(_plain(batch)), f"{self.log_id}: records nobody appended in", batch.header)
+            require(_records(batch) <= _records(original), self.log_id, "records nobody appended in", batch.header)
 
     def check_complete(self, found: Sequence[Batch], log: Log) -> None:
         """Everything from the start to the readable end was read."""
@@ -199,16 +205,21 @@ class History:
         expected = [batch for batch in self.batches() if batch.header.next_offset > log.start_offset]
         readable = [batch for batch in expected if batch.header.next_offset <= log.readable_offset]
         if not self.may_compact:
-            require(len(found) == len(readable), f"{self.log_id}: a scan gave {len(found)} batches of", len(readable))
+            require(len(found) == len(readable), self.log_id, "a scan gave", len(found), "batches of", len(readable))
             return
-        there = {record[0] for batch in found for record in _plain(batch)}
+        there = {record.offset for batch in found for record in _records(batch)}
         latest: dict[bytes | None, Record] = {}
         for batch in readable:
-            latest.update((record.key, record) for record in decode_records(batch.data))
+            latest.update((record.key, record) for record in sorted(_records(batch)))
         for record in latest.values():
             if record.value is not None and record.offset >= log.start_offset:
-                require(record.offset in there, f"{self.log_id}: compaction lost the last value of", record)
+                require(record.offset in there, self.log_id, "compaction lost the last value of", record)
 
 
-def _plain(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
-    return [(record.offset, record.timestamp, record.key, record.value) for record in decode_records(batch.data)]
+def _records(batch: Batch) -> frozenset[Record]:
+    return _decoded(bytes(batch.data))
+
+
+@lru_cache(maxsize=4096)
+def _decoded(data: bytes) -> frozenset[Record]:
+    return frozenset(decode_records(data))

@@ -11,23 +11,19 @@ import time
 from collections.abc import Callable
 from random import Random
 
-from kohort.store.files.store import FilesStore
-
 from kohort.store.files.disk import Disk
 from kohort.store.files.settings import FilesSettings
+from kohort.store.files.store import FilesStore
 from kohort.store.log import StoreFailedError
-from tests.simulation.disk import Machine, PowerCut, SimulatedDisk
+from tests.simulation.disk import Machine, PowerCut, SimulatedDisk, Trace, silence
 from tests.simulation.oracle import Loss, Violation, require
 from tests.simulation.workers import SimulatedWorkers
 from tests.simulation.workload import Workload
 
-Trace = Callable[[str], None]
 MakeDisk = Callable[[Machine], Disk]
 PATIENCE = 50_000
-
-
-def silence(_: str) -> None:
-    """A trace that nobody reads."""
+ROUNDS_OF_MAINTENANCE = 3
+"""What a full disk held up goes on with one of them."""
 
 
 class Simulation:
@@ -52,9 +48,9 @@ class Simulation:
         self._store: FilesStore
 
     def run(self) -> None:
-        for life in range(self._random.randint(2, 6)):
-            self._trace(f"life {life}")
-            self._live(self._random.randint(20, 500))
+        for life in range(self._random.randint(2, 5)):
+            self._trace("life", life)
+            self._live(self._random.randint(20, 300))
         self._trace("the last life")
         self._machine.cut_at = -1
         self._open()
@@ -90,7 +86,7 @@ class Simulation:
             lambda: self._workload.now_ms,
             self._failures.append,
         )
-        self._trace(f"open with {self._settings}")
+        self._trace("open with", self._settings)
         self._store.open()
         self._workload.adopt(self._store)
         self._workload.check_contents(self._wait)
@@ -135,7 +131,7 @@ class Simulation:
     def _crash(self) -> None:
         """The process ends in the midst of what it does, and the machine perhaps with it."""
         loss = self._random.choice((Loss.PROCESS, Loss.POWER))
-        self._trace(f"{loss.value} after {self._machine.operations} operations")
+        self._trace(loss.value, "after", self._machine.operations, "operations")
         if loss is Loss.POWER:
             self._machine.lose_power()
         else:
@@ -144,6 +140,9 @@ class Simulation:
 
     def _rest(self) -> None:
         """Lets the store work until it has nothing to do; then every append has been answered."""
+        for _ in range(ROUNDS_OF_MAINTENANCE):
+            self._wait(self._workers.is_idle)
+            self._store.maintain(self._workload.now_ms)
         self._wait(self._workers.is_idle)
         require(not self._failures, "the store failed on a sound disk:", self._failures)
         self._workload.check_all_done()

@@ -14,7 +14,7 @@ from tests.simulation.oracle import Violation
 from tests.simulation.store import MakeDisk, check
 
 PROJECT = Path(__file__).parents[2]
-SEEDS = 300
+SEEDS = 200
 MANY_SEEDS = 6_000
 SEEDS_TO_BE_FOUND_OUT = 60
 

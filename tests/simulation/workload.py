@@ -23,6 +23,7 @@ from kohort.store.log import (
 )
 from kohort.wire.record_batch import HEADER_SIZE, Batch, Compression, at_offset, lay_down
 from kohort.wire.records import NewRecord, decode_batches, encode_batch
+from tests.simulation.disk import Trace
 from tests.simulation.oracle import Appended, History, Loss, require
 
 EVERYTHING = 1 << 62
@@ -35,7 +36,7 @@ Wait = Callable[[Callable[[], bool]], None]
 class Workload:
     """The logs of one simulation, over all lives of its store."""
 
-    def __init__(self, random: Random, trace: Callable[[str], None]) -> None:
+    def __init__(self, random: Random, trace: Trace) -> None:
         self._random = random
         self._trace = trace
         self._histories: dict[LogId, History] = {}
@@ -60,12 +61,12 @@ class Workload:
         self._store = store
         there = list(store.logs())
         for log_id in there:
-            require(log_id in self._histories, f"{log_id} is there, and nobody made it, or it was deleted")
+            require(log_id in self._histories, log_id, "is there, and nobody made it, or it was deleted")
         for log_id, history in list(self._histories.items()):
             if history.delete_asked and log_id not in there:
                 del self._histories[log_id]
                 continue
-            require(not history.delete_done, f"{log_id} came back after it was deleted")
+            require(not history.delete_done, log_id, "came back after it was deleted")
             log = store.log(log_id, history.config)
             history.delete_asked = False
             history.recovered(log)
@@ -75,7 +76,7 @@ class Workload:
         """Nothing is under way any more: every append has been answered."""
         for log_id in self._logs:
             waiting = [append.end_offset for append in self._histories[log_id].appends if not append.is_done]
-            require(not waiting, f"{log_id}: never answered:", waiting)
+            require(not waiting, log_id, "never answered:", waiting)
 
     def check_contents(self, wait: Wait) -> None:
         """Reads every log from start to end."""
@@ -131,7 +132,7 @@ class Workload:
         log_id = LogId(org_id, name, UUID(int=self._topics), partition)
         history = History(log_id, self._config())
         self._note_config(history)
-        self._trace(f"create {log_id} {history.config}")
+        self._trace("create", log_id, history.config)
         self._histories[log_id] = history
         self._logs[log_id] = self._store.log(log_id, history.config)
 
@@ -171,11 +172,11 @@ class Workload:
             offset = batches[-1].header.next_offset
         append = Appended(tuple(map(_laid_down, batches)), durability)
         require(
-            log.end_offset == history.end_offset, f"{history.log_id}: ends at {log.end_offset}, not", history.end_offset
+            log.end_offset == history.end_offset, history.log_id, "ends at", log.end_offset, "not", history.end_offset
         )
         history.appends.append(append)
         self._trace(
-            f"append {history.log_id} {[batch.header.base_offset for batch in batches]} to {offset} {durability}"
+            "append", history.log_id, "from", batches[0].header.base_offset, "to", offset, len(batches), durability
         )
         log.append(batches, durability, partial(self._appended, history, append, log))
 
@@ -203,7 +204,7 @@ class Workload:
         return at_offset(made.header, made.data, offset, self._topics)
 
     def _appended(self, history: History, append: Appended, log: Log, error: StoreError | None) -> None:
-        self._trace(f"appended {history.log_id} to {append.end_offset}: {error!r}")
+        self._trace("appended", history.log_id, "to", append.end_offset, error)
         history.done(append, error, log)
 
     def _read(self) -> None:
@@ -224,7 +225,7 @@ class Workload:
             return
         batches = _whole_batches(outcome)
         for batch in batches:
-            require(batch.header.base_offset < until, f"{history.log_id}: read up to {until} gave", batch.header)
+            require(batch.header.base_offset < until, history.log_id, "read up to", until, "gave", batch.header)
         history.check_read(batches, offset, log)
 
     def _find_time(self) -> None:
@@ -238,18 +239,18 @@ class Workload:
         if isinstance(outcome, StoreError) or outcome is None or history.may_compact or history.delete_asked:
             return
         offsets = {batch.header.base_offset: batch.header.max_timestamp for batch in history.batches()}
-        require(offsets.get(outcome.base_offset) == outcome.max_timestamp, f"{history.log_id}: found", outcome)
-        require(outcome.max_timestamp >= timestamp, f"{history.log_id}: found for {timestamp}", outcome)
+        require(offsets.get(outcome.base_offset) == outcome.max_timestamp, history.log_id, "found", outcome)
+        require(outcome.max_timestamp >= timestamp, history.log_id, "found for", timestamp, outcome)
 
     def _trim(self) -> None:
         history, log = self._pick()
         offset = self._random.randint(log.start_offset, log.readable_offset)
         history.trim_asked = max(history.trim_asked, offset)
-        self._trace(f"trim {history.log_id} to {offset}")
+        self._trace("trim", history.log_id, "to", offset)
         log.trim(offset, partial(self._trimmed, history, offset))
 
     def _trimmed(self, history: History, offset: int, error: StoreError | None) -> None:
-        self._trace(f"trimmed {history.log_id} to {offset}: {error!r}")
+        self._trace("trimmed", history.log_id, "to", offset, error)
         if error is None:
             history.trim_done = max(history.trim_done, offset)
 
@@ -259,23 +260,23 @@ class Workload:
         history, _ = self._pick()
         history.delete_asked = True
         del self._logs[history.log_id]
-        self._trace(f"delete {history.log_id}")
+        self._trace("delete", history.log_id)
         self._store.delete(history.log_id, partial(self._deleted, history))
 
     def _deleted(self, history: History, error: StoreError | None) -> None:
-        self._trace(f"deleted {history.log_id}: {error!r}")
+        self._trace("deleted", history.log_id, error)
         history.delete_done = history.delete_done or error is None
 
     def _maintain(self) -> None:
         self.now_ms += self._random.choice((0, 1_000, 70_000))
-        self._trace(f"maintain {self.now_ms}")
+        self._trace("maintain", self.now_ms)
         self._store.maintain(self.now_ms)
 
     def _configure(self) -> None:
         history, log = self._pick()
         history.config = self._config()
         self._note_config(history)
-        self._trace(f"configure {history.log_id} {history.config}")
+        self._trace("configure", history.log_id, history.config)
         log.configure(history.config)
 
 
