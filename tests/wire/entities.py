@@ -69,10 +69,7 @@ def message(value: Any) -> Any:
         return value
     schema = schema_of(type(value))
     return SimpleNamespace(
-        **{
-            field.attribute: _plain(field, getattr(value, field.name))
-            for field in schema.fields + schema.tagged
-        }
+        **{field.attribute: _plain(field, getattr(value, field.name)) for field in schema.fields + schema.tagged}
     )
 
 

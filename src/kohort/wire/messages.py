@@ -23,6 +23,8 @@ from kohort.wire.bounds import BoundsCheck, bounds_check, read_unsigned_varint
 from kohort.wire.encoders import FrameEncoder, body_encoder, frame_encoder
 from kohort.wire.errors import DecodeError as DecodeError
 from kohort.wire.record_batch import Buffer
+from kohort.wire.schema import schema_of
+from kohort.wire.unknown_tags import without_unknown_tags
 
 Request = Any
 """A request as kio decoded it: a class for each version. Times are timedelta."""
@@ -41,7 +43,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 # What kio's reader and the bounds check raise for bytes that are no message: the last two when a value has no place in
 # its Python type, such as a time beyond what timedelta can say.
-_READ_FAILURES: Final = (SerialError, StructError, IndexError, ValueError, OverflowError)
+_READ_FAILURES: Final = (SerialError, StructError, LookupError, ValueError, OverflowError)
 
 
 class RequestHeader(NamedTuple):
@@ -176,7 +178,11 @@ def _bounded_reader(schema: Any, check: BoundsCheck | None) -> Callable[[memoryv
         try:
             if check is not None:
                 check(frame, position)
-            message, _size = read(frame, position)
+            try:
+                message, _size = read(frame, position)
+            except KeyError:
+                # kio's word for a tagged field it does not know.
+                message, _size = read(without_unknown_tags(schema_of(schema), frame, position), 0)
         except _READ_FAILURES as failure:
             raise DecodeError(f"{schema.__name__} version {schema.__version__}: {failure}") from failure
         return message

@@ -9,6 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
 from enum import Enum, auto
 from functools import cache
+from struct import calcsize
 from typing import Any, Final, NamedTuple, get_args
 from uuid import UUID
 
@@ -90,6 +91,11 @@ def schema_of(entity: EntityClass) -> Schema:
         fields=tuple(field for field in described if field.tag is None),
         tagged=tuple(sorted((field for field in described if field.tag is not None), key=lambda field: field.tag or 0)),
     )
+
+
+def field_width(field: Field) -> int | None:
+    """Bytes that one value of a field's type takes, None if they differ."""
+    return calcsize(">" + STRUCT_FORMATS[field.kafka_type]) if field.kafka_type in STRUCT_FORMATS else None
 
 
 @cache
