@@ -186,7 +186,7 @@ class FetchSessions:
         if named is not None and named.org_id == org_id:
             del self._sessions[fetch.session_id]
         wanted = _named_partitions(fetch.topics)
-        if fetch.session_epoch == FINAL_EPOCH or not wanted or not self._has_place_for(len(wanted), now_ms):
+        if fetch.session_epoch == FINAL_EPOCH or not self._has_place_for(len(wanted), now_ms):
             return Interest(wanted)
         session = _Session(self._fresh_id(), org_id, fetch.by_topic_id, now_ms)
         session.update(fetch)

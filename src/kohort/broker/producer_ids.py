@@ -17,6 +17,9 @@ from kohort.model.commands.catalog import AllocateProducerIds, ProducerIdsAlloca
 from kohort.model.commands.data import InitProducerId, ProducerIdGiven
 from kohort.model.errors import ErrorCode, ProtocolError, Refused
 from kohort.model.ids import OrgId
+from kohort.wire.record_batch import NO_PRODUCER_ID
+
+NO_PRODUCER_EPOCH: Final = -1
 
 AskCatalog = Callable[[AllocateProducerIds, AnswerTo], object]
 
@@ -63,6 +66,8 @@ class ProducerIds:
 def _check(command: InitProducerId) -> None:
     if command.transactional_id == "":
         raise ProtocolError(ErrorCode.INVALID_REQUEST, "A transactional id must not be empty.")
+    if (command.producer_id == NO_PRODUCER_ID) != (command.producer_epoch == NO_PRODUCER_EPOCH):
+        raise ProtocolError(ErrorCode.INVALID_REQUEST, "A producer has an id and an epoch, or neither.")
     if command.transactional_id is not None:
         raise ProtocolError(
             ErrorCode.UNSUPPORTED_VERSION, "Transactions are not supported: produce without a transactional id."
