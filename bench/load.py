@@ -1,5 +1,6 @@
 """What a load says of itself when it has ended."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,4 +20,4 @@ class Load:
 
     def percentile_ms(self, percent: float) -> float:
         """The smallest latency that this share of all does not exceed."""
-        return self.latencies_ms[min(len(self.latencies_ms) - 1, int(len(self.latencies_ms) * percent / 100))]
+        return self.latencies_ms[math.ceil(len(self.latencies_ms) * percent / 100) - 1]
