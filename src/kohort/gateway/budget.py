@@ -26,15 +26,17 @@ class Budget:
         return self.used >= self.limit
 
     @property
-    def has_line(self) -> bool:
-        return bool(self._line)
+    def is_open(self) -> bool:
+        """Whether one who is not in the line may take."""
+        return self.used < self.limit and not self._line
 
     def take(self, size: int) -> None:
         self.used += size
 
     def give_back(self, size: int) -> None:
         self.used -= size
-        self.call_next()
+        if self._line:
+            self.call_next()
 
     def call_next(self) -> None:
         """Calls the first in the line, if there is room."""

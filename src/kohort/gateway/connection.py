@@ -73,6 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         "_exchanges",
         "_inbox",
         "_is_called",
+        "_is_draining",
         "_is_handling",
         "_is_over",
         "_is_reading",
@@ -104,6 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         self._alone: Exchange | None = None
         self._out: list[Buffer] = []
         self._is_called = False
+        self._is_draining = False
         self._is_handling = False
         self._is_scheduled = False
         self._is_reading = True
@@ -116,9 +118,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
-        host, port = transport.get_extra_info("peername")[:2]
+        host, port = (transport.get_extra_info("peername") or ("a client gone already", 0))[:2]
         self.client = Client(host, port)
-        transport.set_write_buffer_limits(high=self._shared.limits.unsent_max_bytes)
+        self._transport.set_write_buffer_limits(high=self._shared.limits.unsent_max_bytes)
         refusal = self._owner.admit(self)
         if refusal is not None:
             self.cut_off(refusal)
@@ -201,16 +203,15 @@ class Connection(asyncio.BufferedProtocol):
             if alone.answer_frame is None:
                 return False
             self._alone = None
-        if self._is_write_blocked or len(self._exchanges) >= MAX_IN_FLIGHT:
+        if self._is_write_blocked or self._is_draining or len(self._exchanges) >= MAX_IN_FLIGHT:
             return False
         if self._is_called:
             self._is_called = False
             return True
-        in_flight = self._shared.in_flight
-        if in_flight.is_spent or in_flight.has_line:
-            in_flight.wait(self._on_called)
-            return False
-        return True
+        if self._shared.in_flight.is_open:
+            return True
+        self._shared.in_flight.wait(self._on_called)
+        return False
 
     def _on_called(self) -> None:
         """There is room in a budget again, and it is this connection's turn to take of it."""
@@ -313,6 +314,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.writelines(out)
 
     # The end
+
+    def drain(self) -> None:
+        """Handles no more requests, and hurries those that wait. is_owed says when none is left."""
+        self._is_draining = True
+        for exchange in tuple(self._exchanges):
+            exchange.hurry()
 
     @property
     def is_owed(self) -> bool:

@@ -113,7 +113,7 @@ class Exchange:
 
     def hurry(self) -> None:
         """Another request is behind this one. It may be answered before this returns."""
-        if self.pending is not None:
+        if self.pending is not None and self.answer_frame is None:
             self.pending.hurry()
 
     def forget(self) -> None:

@@ -45,11 +45,13 @@ class Listener:
         return bound
 
     async def stop(self) -> None:
-        """Takes no more connections, and closes those that are there as soon as no answer is owed to them."""
+        """Takes no more connections and no more requests; what was asked before is answered, if that is soon."""
         if self._check is not None:
             self._check.cancel()
         if self._server is not None:
             self._server.close()
+        for connection in list(self._connections):
+            connection.drain()
         deadline = self._loop.time() + _CLOSING_SECONDS
         while self._connections and self._loop.time() < deadline:
             for connection in list(self._connections):

@@ -6,8 +6,10 @@ Next hop: carrier/contract.py, behind which broker/broker.py takes the command.
 """
 
 from kohort.gateway.call import Api, Call, Message, Request
-from kohort.model.commands.data import DescribeLogDirs, LogDirsDescribed, TopicPartitions
+from kohort.model.commands.data import DescribeLogDirs, LogDirDescribed, LogDirsDescribed, TopicPartitions
 from kohort.model.errors import Refused
+
+_TOP_LEVEL_ERROR_SINCE = 3
 
 
 def handle_describe_log_dirs(request: Request, call: Call) -> None:
@@ -17,7 +19,10 @@ def handle_describe_log_dirs(request: Request, call: Call) -> None:
 
 
 def refuse_describe_log_dirs(request: Request, refused: Refused, call: Call) -> Message:
-    return LogDirsDescribed((), error_code=refused.error_code)
+    """Before there was a top-level error, a directory without a name says it."""
+    if call.version >= _TOP_LEVEL_ERROR_SINCE:
+        return LogDirsDescribed((), error_code=refused.error_code)
+    return LogDirsDescribed((LogDirDescribed(refused.error_code, "", ()),))
 
 
 DESCRIBE_LOG_DIRS = Api(35, "DescribeLogDirs", 1, 5, handle_describe_log_dirs, refuse_describe_log_dirs)

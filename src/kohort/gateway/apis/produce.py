@@ -29,28 +29,19 @@ _TOPIC_IDS_SINCE = 13
 
 
 def handle_produce(request: Request, call: Call) -> None:
-    if call.version < _TOPIC_IDS_SINCE:
-        topics = tuple(
-            [
-                TopicProduce(
-                    topic.name, NO_TOPIC_ID, tuple([PartitionProduce(p.index, p.records) for p in topic.partition_data])
-                )
-                for topic in request.topic_data
-            ]
-        )
-    else:
-        topics = tuple(
-            [
-                TopicProduce(
-                    "",
-                    topic.topic_id or NO_TOPIC_ID,
-                    tuple([PartitionProduce(p.index, p.records) for p in topic.partition_data]),
-                )
-                for topic in request.topic_data
-            ]
-        )
+    """Loops, not comprehensions: each of those costs as much as the rest of a small request (CPython 3.11)."""
+    by_id = call.version >= _TOPIC_IDS_SINCE
+    topics = []
+    for topic in request.topic_data:
+        partitions = []
+        for partition in topic.partition_data:
+            partitions.append(PartitionProduce(partition.index, partition.records))  # noqa: PERF401
+        if by_id:
+            topics.append(TopicProduce("", topic.topic_id or NO_TOPIC_ID, tuple(partitions)))
+        else:
+            topics.append(TopicProduce(topic.name, NO_TOPIC_ID, tuple(partitions)))
     acks = request.acks
-    command = Produce(topics, acks, milliseconds(request.timeout), request.transactional_id)
+    command = Produce(tuple(topics), acks, milliseconds(request.timeout), request.transactional_id)
     call.send(command, call.answer if acks else partial(_finish_unacknowledged, call))
 
 
