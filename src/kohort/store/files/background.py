@@ -19,7 +19,7 @@ from kohort.store.files.settle import settle_part
 from kohort.store.files.tail import TailPart, WalSegment
 from kohort.store.files.wal import Wal, as_store_error
 from kohort.store.files.workers import Workers
-from kohort.store.log import LogConfig, StoreFullError
+from kohort.store.log import LogConfig
 
 _LOGS_AT_ONCE: Final = 64
 """So many logs are settled in one go: between two goes, the other thread has its turn."""
@@ -35,6 +35,7 @@ class Settling(NamedTuple):
     part: TailPart
     settled: Settled
     config: LogConfig
+    is_first: bool
 
 
 class Background:
@@ -101,7 +102,7 @@ class Background:
     def _settle(self, segment: WalSegment, then: Callable[[WalSegment], None]) -> None:
         settlings = iter(
             [
-                Settling(log, part, log.settled, log.config)
+                Settling(log, part, log.settled, log.config, not log.is_settled_since_open)
                 for part in segment.parts
                 if (log := self.logs.get(part.log_number)) is not None
             ]
@@ -124,8 +125,8 @@ class Background:
     def _settle_some(self, some: Iterable[Settling]) -> dict[int, Settled]:
         """Runs in the settling worker."""
         return {
-            log.number: settle_part(self._disk, log.id, settled, part, config, self._now_ms())
-            for log, part, settled, config in some
+            log.number: settle_part(self._disk, log.id, settled, part, config, self._now_ms(), is_first=is_first)
+            for log, part, settled, config, is_first in some
         }
 
     def _settled(self, segment: WalSegment, changes: dict[int, Settled], then: Callable[[WalSegment], None]) -> None:
@@ -137,6 +138,9 @@ class Background:
                 self.settled_sequence, self._chain = before
                 self.give_up(error, "write the checkpoint")
                 return
+            for number in changes:
+                if number in self.logs:
+                    self.logs[number].is_settled_since_open = True
             then(segment)
             self.finish()
 
@@ -175,16 +179,3 @@ class Background:
             for number, log in self.logs.items()
         )
         return Checkpoint(self.settled_sequence, self._chain, self.next_log_number, is_clean, entries)
-
-    def remove_files(self, paths: Iterable[str], directory: str) -> None:
-        """Runs in the settling worker. What is gone already is gone."""
-        for path in paths:
-            try:
-                self._disk.unlink(path)
-            except FileNotFoundError:
-                continue
-        self._disk.sync_directory(directory)
-
-
-def is_out_of_space(error: BaseException) -> bool:
-    return isinstance(as_store_error(error, ""), StoreFullError)

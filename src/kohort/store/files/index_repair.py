@@ -15,11 +15,10 @@ from kohort.store.files.segment import (
     TIME_ENTRY,
     TIME_SUFFIX,
     Segment,
-    new_segment,
     scan,
     segment_path,
 )
-from kohort.store.files.settle import IndexGrowth
+from kohort.store.files.segment_files import SegmentFiles
 from kohort.store.log import LogConfig, StoreError
 
 _logger = logging.getLogger(__name__)
@@ -51,23 +50,12 @@ def _is_whole(disk: Disk, path: str, size: int, crc: int) -> bool:
 
 def _rebuilt(disk: Disk, directory: str, segment: Segment) -> Segment:
     path = segment_path(directory, segment.base_offset, LOG_SUFFIX)
-    interval = LogConfig().index_interval_bytes
-    growth = IndexGrowth(new_segment(segment.base_offset, segment.written_ms))
-    mark = end = 0
     file = disk.open(path, read_only=True)
     try:
-        for found in scan(file, 0, segment.size):
-            header = found.header
-            growth.see_batch(header.max_timestamp, header.last_offset)
-            if found.position - mark > interval:
-                mark = found.position
-                growth.add_entries(header.last_offset, mark)
-            end = found.end
+        batches = list(scan(file, 0, segment.size))
     finally:
         file.close()
+    end = batches[-1].end if batches else 0
     if end != segment.size:
-        raise StoreError(
-            f"{path} is damaged at byte {end}: restore it, or delete the topic's directory and checkpoint."
-        )
-    rebuilt = growth.finish(disk, directory, end, segment.next_offset, end - mark)
-    return rebuilt._replace(first_timestamp=segment.first_timestamp, generation=segment.generation)
+        raise StoreError(f"{path} is damaged at byte {end}. Restore it, or the whole data directory.")
+    return SegmentFiles(disk, directory).index_again(segment, batches, LogConfig().index_interval_bytes)

@@ -53,6 +53,7 @@ class FilesLog:
         self.settled = settled
         self.config = LogConfig()
         self.start_offset = start_offset
+        self.is_settled_since_open = False
         self.failure: StoreError | None = None
         """Why nobody may use it any more."""
         self._wal = wal

@@ -23,7 +23,6 @@ from kohort.store.files.frames import (
     is_intact,
     page_up,
 )
-from kohort.store.files.index_repair import with_whole_index
 from kohort.store.files.segment import Settled, log_directory
 from kohort.store.files.settle import settle_part
 from kohort.store.files.leftovers import is_log_directory, remove_log_directory, sweep
@@ -66,7 +65,10 @@ class Recovery:
         self._memory: AlignedMemory | None = None
         self._logs: dict[int, _Log] = {}
         self._next_log_number = 1
+        self._sequence = 0
         self._chain = 0
+        self._deleted: list[str] = []
+        """Directories of logs that the WAL segment being replayed deletes."""
 
     def run(self) -> Checkpoint:
         """What the store begins with: everything settled, the WAL free."""
@@ -77,24 +79,20 @@ class Recovery:
             self._checkpoints.write(checkpoint)
         self._logs = {entry.number: _Log(*entry) for entry in checkpoint.logs}
         self._next_log_number = checkpoint.next_log_number
+        self._sequence = checkpoint.settled_sequence
         self._chain = checkpoint.chain
         found = self._segments_after(checkpoint.settled_sequence)
         if checkpoint.is_clean and not found:
             return checkpoint
         sweep(self._disk, checkpoint.logs)
-        self._logs = {log.number: self._with_whole_index(log) for log in self._logs.values()}
         for segment in found:
             self._replay(segment)
-        sequence = max((segment.sequence for segment in found), default=checkpoint.settled_sequence)
-        recovered = Checkpoint(
-            sequence,
-            self._chain,
-            self._next_log_number,
-            False,
-            tuple(LogEntry(log.number, log.log_id, log.start_offset, log.settled) for log in self._logs.values()),
-        )
-        self._checkpoints.write(recovered)
-        return recovered
+            self._checkpoints.write(self._checkpoint())
+        return self._checkpoint()
+
+    def _checkpoint(self) -> Checkpoint:
+        logs = tuple(LogEntry(log.number, log.log_id, log.start_offset, log.settled) for log in self._logs.values())
+        return Checkpoint(self._sequence, self._chain, self._next_log_number, False, logs)
 
     def _refuse_strangers(self) -> None:
         """Partitions without a checkpoint are not ours to overwrite: somebody else's, or the checkpoint was lost."""
@@ -104,14 +102,6 @@ class Recovery:
                 f"The data directory holds partitions ({strangers[0]}, ...) but no file {CHECKPOINT_PATH!r}: "
                 "restore it, or choose another data directory."
             )
-
-    def _with_whole_index(self, log: _Log) -> _Log:
-        """The index of an active segment is not synced when batches are: after a power cut it may be wrong."""
-        segments = log.settled.segments
-        if segments:
-            whole = with_whole_index(self._disk, log_directory(log.log_id), segments[-1])
-            log.settled = log.settled._replace(segments=(*segments[:-1], whole))
-        return log
 
     def _segments_after(self, settled_sequence: int) -> list[_Found]:
         """The WAL segments that were begun later, in their order."""
@@ -134,10 +124,10 @@ class Recovery:
             pages = _Pages(file, self._memory)
             self._memory = pages.memory
             segment = WalSegment(-1, file, pages.memory, found.sequence, self._now_ms)
-            position = 0
+            chain, position = self._chain, 0
             while (header := pages.header(position)) is not None and header.sequence == found.sequence:
                 end = position + FRAME_HEADER_SIZE + header.length
-                if header.previous != self._chain or not pages.load(end) or not is_intact(pages.view, position, header):
+                if header.previous != chain or not pages.load(end) or not is_intact(pages.view, position, header):
                     _logger.warning(
                         "The write-ahead log was torn at byte %d of %s, when the broker or the machine stopped. "
                         "What was written after that was not durable, and is cut off.",
@@ -147,9 +137,10 @@ class Recovery:
                     break
                 for entry in entries(pages.view, position, end):
                     self._apply(entry, segment)
-                self._chain = header.crc
+                chain = header.crc
                 position = page_up(end)
             self._settle()
+            self._chain, self._sequence = chain, found.sequence
         finally:
             file.close()
 
@@ -171,16 +162,24 @@ class Recovery:
             case EntryKind.DELETED:
                 if log is not None:
                     del self._logs[entry.log_number]
-                    remove_log_directory(self._disk, log_directory(log.log_id))
+                    self._deleted.append(log_directory(log.log_id))
             case _:
                 raise StoreError(
                     f"The write-ahead log has an entry of kind {entry.kind}: was it written by a newer version?"
                 )
 
     def _settle(self) -> None:
+        """First of all deleted logs go, so that others of the same name find their directories empty."""
+        if self._deleted:
+            self._checkpoints.write(self._checkpoint())
+            for directory in self._deleted:
+                remove_log_directory(self._disk, directory)
+            self._deleted.clear()
         for log in self._logs.values():
             if log.part is not None:
-                log.settled = settle_part(self._disk, log.log_id, log.settled, log.part, LogConfig(), self._now_ms)
+                log.settled = settle_part(
+                    self._disk, log.log_id, log.settled, log.part, LogConfig(), self._now_ms, is_first=True
+                )
                 log.part = None
 
 

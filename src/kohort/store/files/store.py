@@ -53,6 +53,8 @@ class FilesStore:
         """Settled segments whose memory still answers reads, oldest first."""
         self._unsettled = 0
         self._logs: dict[LogId, FilesLog] = {}
+        self._doomed: list[str] = []
+        """Directories of deleted logs that are still to be removed."""
         self._checkpoints = CheckpointFile(disk)
         self._wal = Wal(disk, workers, settings, self._images, now_ms, self._on_sealed, self._fail)
         self._background = Background(disk, workers, self._checkpoints, self._wal, now_ms)
@@ -63,8 +65,8 @@ class FilesStore:
         except BlockingIOError as error:
             raise StoreError(f"The data directory is in use: {error.strerror}") from error
         try:
-            claimed = self._claim(epoch)
             self._disk.make_directory(WAL_DIRECTORY)
+            claimed = self._claim(epoch)
             recovered = Recovery(self._disk, self._checkpoints, self._now_ms()).run()
             self._wal.start(recovered.settled_sequence + 1, recovered.chain)
         except OSError as error:
@@ -80,7 +82,7 @@ class FilesStore:
         return claimed
 
     def _claim(self, epoch: int | None) -> int:
-        """Makes the epoch durable, so that nobody opens with it again."""
+        """Makes the epoch durable, so that nobody opens with it again, and with it the names beside it."""
         last = self._last_epoch()
         claimed = last + 1 if epoch is None else epoch
         if claimed <= last:
@@ -139,19 +141,35 @@ class FilesStore:
 
         def on_noted(error: StoreError | None) -> None:
             if error is None:
-                self._background.add(partial(self._remove_directory, log.directory))
+                self._bury(log.directory)
             done(error)
 
         self._wal.note(log.tail, EntryKind.DELETED, b"", on_noted)
 
-    def _remove_directory(self, directory: str) -> None:
-        def on_removed(outcome: None | BaseException) -> None:
-            if isinstance(outcome, BaseException):
-                self._background.give_up(outcome, "remove a deleted partition")
-            else:
-                self._background.finish()
+    def _bury(self, directory: str) -> None:
+        """Has the directory removed, once the checkpoint does not know its log any more."""
+        self._doomed.append(directory)
+        self._background.add(self._remove_doomed)
 
-        self._workers.settle(partial(remove_log_directory, self._disk, directory), on_removed)
+    def _remove_doomed(self) -> None:
+        """All of them at once: the chores of the others find nothing left to do."""
+        directories = tuple(self._doomed)
+        if not directories:
+            self._background.finish()
+            return
+
+        def remove() -> None:
+            for directory in directories:
+                remove_log_directory(self._disk, directory)
+
+        def done(error: BaseException | None) -> None:
+            if error is not None:
+                self._background.give_up(error, "remove deleted partitions")
+                return
+            del self._doomed[: len(directories)]
+            self._background.finish()
+
+        self._background.commit({}, done, after=remove)
 
     def maintain(self, now_ms: int) -> None:
         if self._failure is not None:

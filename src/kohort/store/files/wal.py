@@ -317,14 +317,12 @@ class Wal:
     def _prepared(self, slot: int) -> File:
         """The slot's file, full size. Runs in the settling worker, or while the store is opened."""
         path = f"{WAL_DIRECTORY}/{slot}"
-        is_new = str(slot) not in self._disk.list(WAL_DIRECTORY)
         file = self._disk.open(path, create=True)
         if file.size > self._settings.wal_segment_bytes:
             file.truncate(self._settings.wal_segment_bytes)
         if file.size < self._settings.wal_segment_bytes:
             file.preallocate(self._settings.wal_segment_bytes)
-        if is_new:
-            self._disk.sync_directory(WAL_DIRECTORY)
+        self._disk.sync_directory(WAL_DIRECTORY)
         return file
 
     def _on_prepared(self, outcome: File | BaseException) -> None:
@@ -491,11 +489,10 @@ class Wal:
 
     def _resume(self, frames: list[Frame]) -> None:
         """The first of these frames is begun again; segments begun after its own are given back."""
-        segment = frames[0].segment
-        for frame in frames[1:]:
-            if frame.segment is not segment:
-                self._free.append((frame.segment.slot, frame.segment.file))
-                self._memory.give_back(frame.segment.memory)
+        segment, *later = dict.fromkeys(frame.segment for frame in frames)
+        for unused in later:
+            self._free.append((unused.slot, unused.file))
+            self._memory.give_back(unused.memory)
         segment.is_sealed = False
         segment.unwritten_frames = 0
         self._segment = segment
