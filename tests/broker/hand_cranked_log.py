@@ -17,6 +17,7 @@ class HandCrankedLog:
         self.durable: list[Batch] = []
         self.start_offset = 0
         self.waiting: list[tuple[Sequence[Batch], AppendDone]] = []
+        self.failed: list[AppendDone] = []
         self.reads_fail = 0
 
     @property
@@ -38,11 +39,12 @@ class HandCrankedLog:
             self.durable += batches
             done(None)
 
-    def fail(self) -> None:
-        """Everything that waits fails."""
-        failed, self.waiting = self.waiting, []
-        for _, done in failed:
-            done(StoreFullError("No space left."))
+    def fail(self, tell: int | None = None) -> None:
+        """Everything that waits fails, and so many hear of it; the others are left in `failed`."""
+        self.failed += (done for _, done in self.waiting)
+        self.waiting = []
+        for _ in range(len(self.failed) if tell is None else tell):
+            self.failed.pop(0)(StoreFullError("No space left."))
 
     def read(self, offset: int, max_bytes: int, until_offset: int, done: ReadDone, at_least_one: bool = True) -> None:
         """One byte short of a second batch, so that a reader meets batches that are cut off."""

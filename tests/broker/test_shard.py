@@ -252,6 +252,22 @@ async def test_a_failed_append_cancels_timers_and_answers_who_waited_for_them() 
 
 
 @in_a_loop
+async def test_an_append_that_fails_late_does_not_harm_the_machine_loaded_since() -> None:
+    bench = await Bench.loaded()
+    bench.say(Add(1))
+    bench.say(Add(2))
+    bench.log.fail(tell=1)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    bench.answers.clear()
+    bench.say(Add(5))
+    bench.log.failed.pop(0)(StoreError("No space left."))
+    assert bench.answers == []
+    bench.log.finish()
+    assert bench.answers == [5]
+
+
+@in_a_loop
 async def test_a_reload_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_module, "RELOAD_RETRY_MS", 1)
     bench = await Bench.loaded()
@@ -357,17 +373,30 @@ async def test_a_restart_between_a_snapshot_and_its_trim_knows_the_same() -> Non
 
 
 @pytest.mark.usefixtures("soon_snapshots")
+@pytest.mark.parametrize("trims", [True, False])
 @in_a_loop
-async def test_a_restart_does_not_make_the_next_snapshot_come_sooner_or_later() -> None:
+async def test_restarts_and_reloads_make_the_next_snapshot_come_no_sooner_and_no_later(trims: bool) -> None:
     """Growth is what lies behind the last snapshot, whoever wrote it."""
-    steady, restarted = await Bench.loaded(), await Bench.loaded()
+    benches = [await Bench.loaded() for _ in range(3)]
+    steady, restarted, reloaded = benches
+    for bench in benches if not trims else []:
+        bench.log.trim = lambda offset, done: done(StoreError("The disk did not answer."))  # type: ignore[method-assign]
     for _ in range(60):
-        for bench in (steady, restarted):
+        for bench in (steady, restarted, reloaded):
             bench.say(Add(1))
             bench.log.finish()
             bench.log.finish()
         restarted = await Bench.loaded(restarted.log)
-    assert restarted.log.start_offset == steady.log.start_offset > 0
+        reloaded.say(Add(1))
+        reloaded.log.fail()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    snapshots = [
+        [batch.header.base_offset for batch in bench.log.durable if batch.header.is_control]
+        for bench in (steady, restarted, reloaded)
+    ]
+    assert snapshots[0]
+    assert snapshots == [snapshots[0]] * 3
 
 
 @pytest.mark.usefixtures("soon_snapshots")

@@ -179,7 +179,7 @@ class _Source:
             return [*self._read_varint(into), f"{into} = {members}[{into}]"]
         fields = [(name, each, self._fresh(name)) for name, each in _fields(kind)]
         lines = [line for _, each, variable in fields for line in self.read(each, variable)]
-        arguments_text = ", ".join(f"{name}={variable}" for name, _, variable in fields)
+        arguments_text = ", ".join(variable for _, _, variable in fields)
         return [*lines, f"{into} = {self._named(kind, kind.__name__)}({arguments_text})"]
 
     def _read_flag(self, into: str) -> list[str]:

@@ -28,12 +28,28 @@ from tests.machines.catalog.conversation import register
 from tests.playbook import Playbook
 
 names = st.sampled_from(["a", "b", "a.b", "a_b", "c d", "__consumer_offsets", ""])
-changes = st.tuples(
-    st.sampled_from(["retention.ms", "cleanup.policy", "message.max.bytes", "log.retention.ms", "nope"]),
+topic_changes = st.builds(
+    ConfigChange,
+    st.sampled_from(["retention.ms", "cleanup.policy", "nope"]),
     st.integers(0, 4),
     st.sampled_from([None, "1", "compact", "delete", "x"]),
-).map(lambda change: ConfigChange(*change))
-resources = st.tuples(st.sampled_from([2, 4, 8, 99]), st.one_of(names, st.just("1"))).map(lambda each: Resource(*each))
+)
+broker_changes = st.builds(
+    ConfigChange, st.sampled_from(["log.retention.ms", "log.roll.ms"]), st.integers(0, 1), st.sampled_from("123x")
+)
+
+
+def alterations(
+    resources: st.SearchStrategy[Resource], changes: st.SearchStrategy[ConfigChange]
+) -> st.SearchStrategy[AlterConfigs]:
+    some_changes = st.lists(changes, max_size=2).map(tuple)
+    return st.builds(
+        lambda resource, changed, replace: AlterConfigs((ResourceChanges(resource, changed),), replace=replace),
+        resources,
+        some_changes,
+        st.booleans(),
+    )
+
 
 commands = st.one_of(
     st.builds(register, st.integers(1, 3), st.integers(1, 9)),
@@ -45,12 +61,8 @@ commands = st.one_of(
     ),
     st.builds(lambda name, count: CreatePartitions((NewPartitions(name, count),)), names, st.integers(1, 6)),
     st.builds(lambda gone: DeleteTopics(tuple(TopicQuery(name) for name in gone)), st.lists(names, max_size=2)),
-    st.builds(
-        lambda resource, changed, replace: AlterConfigs((ResourceChanges(resource, tuple(changed)),), replace=replace),
-        resources,
-        st.lists(changes, max_size=2),
-        st.booleans(),
-    ),
+    alterations(st.builds(Resource, st.just(2), names), topic_changes),
+    alterations(st.builds(Resource, st.just(4), st.sampled_from(["", "1"])), broker_changes),
 )
 conversations = st.lists(st.tuples(commands, st.sampled_from([OrgId(0), OrgId(7)])), max_size=30)
 
