@@ -69,7 +69,6 @@ class MemoryTransport(asyncio.Transport):
     def undelivered(self) -> int:
         return len(self._to_deliver)
 
-    @property
     def is_reading(self) -> bool:
         return self._is_reading
 

@@ -101,11 +101,11 @@ def plausible_answer(command: object) -> Answer:
             return data.RecordsDeleted((data.TopicTrimmed("orders", (data.PartitionTrimmed(0, 0, 3),)),))
         case data.DescribeProducers():
             producer = data.ProducerDescribed(7, 0, 3, 1000)
-            partition = data.PartitionProducers(0, 0, None, (producer,))
-            return data.ProducersDescribed((data.TopicProducers("orders", (partition,)),))
+            producers = data.PartitionProducers(0, 0, None, (producer,))
+            return data.ProducersDescribed((data.TopicProducers("orders", (producers,)),))
         case data.DescribeLogDirs():
-            topics = (data.TopicSizes("orders", (data.PartitionSize(0, 4096),)),)
-            return data.LogDirsDescribed((data.LogDirDescribed(0, "/var/lib/kohort", topics, 100, 50),))
+            sizes = (data.TopicSizes("orders", (data.PartitionSize(0, 4096),)),)
+            return data.LogDirsDescribed((data.LogDirDescribed(0, "/var/lib/kohort", sizes, 100, 50),))
         case data.InitProducerId():
             return data.ProducerIdGiven(0, 4000, 0)
         case catalog.Metadata():

@@ -98,7 +98,7 @@ def test_a_request_may_be_answered_as_it_is_told_to_hurry() -> None:
     carrier.owed[0].on_hurry = Owed.give
     client.send(metadata_frame(2))
     assert client.correlation_ids == [1, 2]
-    assert client.transport.is_reading
+    assert client.transport.is_reading()
 
 
 def test_bytes_that_come_one_at_a_time_are_the_same_requests() -> None:
@@ -168,12 +168,12 @@ def test_no_more_than_so_many_requests_of_a_connection_wait_at_once() -> None:
     client = Gateway(carrier := ScriptedCarrier(holds=(Produce,))).connect()
     client.send(b"".join(produce_frame(number) for number in range(MAX_IN_FLIGHT + 10)))
     assert len(carrier.owed) == MAX_IN_FLIGHT
-    assert not client.transport.is_reading
+    assert not client.transport.is_reading()
     for owed in list(carrier.owed):
         owed.give()
     client.crank()
     assert len(carrier.owed) == MAX_IN_FLIGHT + 10
-    assert client.transport.is_reading
+    assert client.transport.is_reading()
 
 
 def test_the_requests_of_a_client_that_reads_no_answers_stay_in_its_socket() -> None:
@@ -182,7 +182,7 @@ def test_the_requests_of_a_client_that_reads_no_answers_stay_in_its_socket() -> 
     client.send(b"".join(metadata_frame(number) for number in range(5_000)))
     handled = len(carrier.commands)
     assert handled < 500
-    assert not client.transport.is_reading
+    assert not client.transport.is_reading()
     client.transport.client_reads = True
     client.transport.read_some(1 << 30)
     client.crank()

@@ -186,3 +186,9 @@ def test_produce_names_topics_as_its_version_does(version: int) -> None:
     assert command == data.Produce(
         (data.TopicProduce(name, topic_id, (data.PartitionProduce(2, b"bytes"),)),), -1, 1500, "tx"
     )
+
+
+def test_described_partitions_have_no_null_lists_which_the_java_admin_client_does_not_survive() -> None:
+    _, answer = ask(75, 0, topics=(SimpleNamespace(name="orders"),), response_partition_limit=2000, cursor=None)
+    (partition,) = answer.topics[0].partitions
+    assert (partition.eligible_leader_replicas, partition.last_known_elr) == ((), ())
