@@ -19,7 +19,7 @@ from kohort.store.files.settle import settle_part
 from kohort.store.files.tail import TailPart, WalSegment
 from kohort.store.files.wal import Wal, as_store_error
 from kohort.store.files.workers import Workers
-from kohort.store.log import LogConfig
+from kohort.store.log import LogConfig, StoreFailedError, StoreFullError
 
 _LOGS_AT_ONCE: Final = 64
 """So many logs are settled in one go: between two goes, the other thread has its turn."""
@@ -93,6 +93,12 @@ class Background:
         self.is_stalled = True
         self._wal.on_settling_failed(as_store_error(error, what))
 
+    def report(self, error: BaseException, what: str) -> None:
+        """Something beside the chores failed. Without space it is tried again some other time."""
+        failure = as_store_error(error, what)
+        if not isinstance(failure, StoreFullError):
+            self._wal.on_settling_failed(failure)
+
     # Settling
 
     def settle(self, segment: WalSegment, then: Callable[[WalSegment], None]) -> None:
@@ -160,7 +166,12 @@ class Background:
         def work() -> None:
             self._checkpoints.write(checkpoint)
             if after is not None:
-                after()
+                try:
+                    after()
+                except OSError as error:
+                    raise StoreFailedError(
+                        f"The disk failed to exchange files: {error}. Restart the broker."
+                    ) from error
 
         def on_written(outcome: BaseException | None) -> None:
             if outcome is None:

@@ -37,10 +37,11 @@ EMPTY: Final = Chunk((), 0)
 class SegmentReader:
     """Reads the segments of one log."""
 
-    def __init__(self, disk: Disk, directory: str, memory: MemoryPool) -> None:
+    def __init__(self, disk: Disk, directory: str, memory: MemoryPool, spoilt_indexes: set[int]) -> None:
         self._disk = disk
         self._directory = directory
         self._memory = memory
+        self._spoilt_indexes = spoilt_indexes
 
     def read(
         self, segments: Sequence[Segment], offset: int, max_bytes: int, until_offset: int, at_least_one: bool
@@ -139,7 +140,8 @@ class SegmentReader:
             return 0
 
     def _warn_of_index(self, segment: Segment) -> None:
-        _logger.warning("The index of %s at %d is damaged; reading without.", self._directory, segment.base_offset)
+        self._spoilt_indexes.add(segment.base_offset)
+        _logger.warning("The index of %s at %d is spoilt; reading without.", self._directory, segment.base_offset)
 
     def _end(self, file: File, segment: Segment, first: FoundBatch, until_offset: int) -> int:
         """Where the batches that begin before until_offset end in the file."""

@@ -10,10 +10,15 @@ from typing import Final
 
 from kohort.store.files.checkpoint import LogEntry
 from kohort.store.files.disk import Disk
-from kohort.store.files.segment import METADATA_NAME, SUFFIXES, log_directory, segment_path
+from kohort.store.files.segment import METADATA_NAME, log_directory
 
 _LOG_DIRECTORY: Final = re.compile(r".+-\d+")
-_OWN_FILE: Final = re.compile(r"\d{20}\.(log|index|timeindex)(\.cleaned)?|partition\.metadata")
+_OWN_FILE: Final = re.compile(r"(\d{20})\.(?:log|index|timeindex)(?:\.cleaned(\d+))?|partition\.metadata")
+
+
+def cleaned_ending(generation: int) -> str:
+    """What is appended to the names of files that compaction made, until they take the place of the old ones."""
+    return f".cleaned{generation}"
 
 
 def is_log_directory(name: str) -> bool:
@@ -42,21 +47,28 @@ def remove_log_directory(disk: Disk, directory: str) -> None:
 
 
 def sweep(disk: Disk, logs: Iterable[LogEntry]) -> None:
-    """Removes every file of ours that belongs to none of these logs."""
-    directories = {log_directory(entry.log_id): entry for entry in logs}
+    """Leaves the files that these logs are made of, and puts cleaned ones in place that the checkpoint knows of."""
+    entries = {log_directory(entry.log_id): entry for entry in logs}
     for directory in _log_directories(disk):
-        entry = directories.get(directory)
+        entry = entries.get(directory)
         if entry is None:
             remove_log_directory(disk, directory)
             continue
-        known = {
-            segment_path(directory, segment.base_offset, suffix)
-            for segment in entry.settled.segments
-            for suffix in SUFFIXES
-        }
-        known.add(f"{directory}/{METADATA_NAME}")
-        paths = (f"{directory}/{name}" for name in disk.list(directory) if _OWN_FILE.fullmatch(name))
-        remove_files(disk, [path for path in paths if path not in known])
+        generations = {segment.base_offset: segment.generation for segment in entry.settled.segments}
+        for name in disk.list(directory):
+            own = _OWN_FILE.fullmatch(name)
+            if own is None or name == METADATA_NAME:
+                continue
+            base_offset, generation = own.groups()
+            path = f"{directory}/{name}"
+            known = generations.get(int(base_offset))
+            if generation is None and known is None:
+                disk.unlink(path)
+            elif generation is not None and known == int(generation):
+                disk.rename(path, path.removesuffix(cleaned_ending(known)))
+            elif generation is not None:
+                disk.unlink(path)
+        disk.sync_directory(directory)
 
 
 def _log_directories(disk: Disk) -> list[str]:

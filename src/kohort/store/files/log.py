@@ -62,7 +62,9 @@ class FilesLog:
         self._replacements = 0
         self._held: list[Callable[[], None]] | None = None
         """Reads that wait while files are replaced."""
-        self._reader: Final = SegmentReader(disk, self.directory, memory)
+        self.spoilt_indexes: Final[set[int]] = set()
+        """Base offsets of segments whose index a read found to be wrong."""
+        self._reader: Final = SegmentReader(disk, self.directory, memory, self.spoilt_indexes)
 
     @property
     def id(self) -> LogId:

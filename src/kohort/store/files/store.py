@@ -21,6 +21,7 @@ from kohort.store.files.recovery import Recovery
 from kohort.store.files.segment import Settled
 from kohort.store.files.settings import FilesSettings
 from kohort.store.files.tail import Tail, WalSegment
+from kohort.store.files.upkeep import Upkeep
 from kohort.store.files.wal import WAL_DIRECTORY, Wal
 from kohort.store.files.workers import Workers
 from kohort.store.log import AppendDone, LogConfig, LogId, OnFailure, StoreError, StoreFailedError
@@ -58,6 +59,7 @@ class FilesStore:
         self._checkpoints = CheckpointFile(disk)
         self._wal = Wal(disk, workers, settings, self._images, now_ms, self._on_sealed, self._fail)
         self._background = Background(disk, workers, self._checkpoints, self._wal, now_ms)
+        self._upkeep = Upkeep(disk, workers, self._background)
 
     def open(self, epoch: int | None = None) -> int:
         try:
@@ -175,6 +177,7 @@ class FilesStore:
         if self._failure is not None:
             return
         self._background.retry()
+        self._upkeep.look(now_ms)
         begun_ms = self._wal.begun_ms
         if begun_ms is not None and now_ms - begun_ms >= self._settings.settle_after_ms:
             self._wal.seal()
@@ -184,6 +187,7 @@ class FilesStore:
             self._read_memory.release()
 
     def close(self) -> None:
+        self._upkeep.stop()
         self._wal.seal()
         self._workers.close()
         if self._failure is None and self._background.is_idle:
