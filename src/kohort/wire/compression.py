@@ -7,6 +7,7 @@ What comes out of a decompressor is never larger than the caller allows: a small
 is a DecodeError. It knows nothing of records; records.py calls it.
 """
 
+from collections.abc import Iterator
 from struct import Struct
 from struct import error as StructError
 from typing import Any, Final
@@ -101,22 +102,26 @@ def _compress_xerial(data: memoryview) -> bytes:
 
 
 def _decompress_snappy(data: memoryview, max_size: int) -> bytes:
+    """Each block says at its beginning how large it is."""
+    pieces: list[bytes] = []
+    size = 0
+    for block in _snappy_blocks(data):
+        size += cramjam.snappy.decompress_raw_len(block)
+        if size > max_size:
+            raise _too_large(max_size)
+        pieces.append(bytes(cramjam.snappy.decompress_raw(block)))
+    return b"".join(pieces)
+
+
+def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(data, max_size)
-    plain = bytearray()
+        yield data
+        return
     position = len(_XERIAL_HEADER)
     while position < len(data):
         (size,) = _LENGTH.unpack_from(data, position)
         position += _LENGTH.size
         if not 0 <= size <= len(data) - position:
             raise DecodeError(f"a snappy block of {size} bytes where {len(data) - position} are left")
-        plain += _decompress_snappy_block(data[position : position + size], max_size - len(plain))
+        yield data[position : position + size]
         position += size
-    return bytes(plain)
-
-
-def _decompress_snappy_block(block: memoryview, max_size: int) -> bytes:
-    """A block says at its beginning how large it is."""
-    if cramjam.snappy.decompress_raw_len(block) > max_size:
-        raise _too_large(max_size)
-    return bytes(cramjam.snappy.decompress_raw(block))
