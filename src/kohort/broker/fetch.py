@@ -19,6 +19,7 @@ from kohort.carrier.contract import AnswerTo, Pending
 from kohort.model.commands.data import NO_DIVERGENCE, Fetch, Fetched, PartitionFetched
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.ids import OrgId
+from kohort.wire.record_batch import whole_batches
 
 
 class Fetches:
@@ -149,7 +150,7 @@ class _Fetching:
 
     def _finish_reading(self) -> None:
         missing = min(self._command.min_bytes, self._fetches.max_bytes) - self._size
-        if self._has_to_answer or missing <= 0:
+        if self._has_to_answer or missing <= 0 or (self._size and any(map(_left_some, self._results))):
             self._answer()
             return
         self._watched = [found for wanted in self._interest.wanted if (found := self._find(wanted)) is not None]
@@ -197,3 +198,12 @@ class _Fetching:
 
     def hurry(self) -> None:
         """Not a fetch: two of them in flight on one connection would hurry each other for ever."""
+
+
+def _left_some(result: Result) -> bool:
+    """Whether the bounds kept back bytes that are there: then waiting would not bring more of them."""
+    wanted, fetched = result
+    next_offset = wanted.fetch_offset
+    for header, _ in whole_batches(b"".join(fetched.records)):
+        next_offset = header.next_offset
+    return next_offset < fetched.high_watermark

@@ -184,11 +184,11 @@ class Partition:
         """
         self.check_leader_epoch(leader_epoch)
         log = self.log
+        if not log.start_offset <= offset <= log.end_offset:
+            raise self._out_of_range(offset)
         high_watermark = log.readable_offset
         divergence = self._divergence(offset, last_fetched_epoch) if last_fetched_epoch != NO_EPOCH else NO_DIVERGENCE
         if offset >= high_watermark or divergence is not NO_DIVERGENCE:
-            if offset > log.end_offset or offset < log.start_offset:
-                raise self._out_of_range(offset)
             done(self._fetched((), divergence))
             return
 

@@ -5,12 +5,12 @@ Decides nothing durable and keeps nothing. Records before the log's start or bey
 Next hop: store/log.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kohort.store.log import Chunk, Log, StoreError, TimestampOffset
 from kohort.wire.errors import DecodeError
-from kohort.wire.record_batch import HEADER_SIZE, Batch, decode_header
+from kohort.wire.record_batch import whole_batches
 from kohort.wire.records import decode_timestamps
 
 READ_BYTES: Final = 1 << 16
@@ -63,7 +63,7 @@ def _find_in_batches(log: Log, offset: int, timestamp: int, until_offset: int, d
             return
         next_offset = until_offset
         try:
-            for batch in _whole_batches(b"".join(chunk.buffers)):
+            for batch in whole_batches(b"".join(chunk.buffers)):
                 next_offset = batch.header.next_offset
                 if batch.header.max_timestamp < timestamp:
                     continue
@@ -77,15 +77,3 @@ def _find_in_batches(log: Log, offset: int, timestamp: int, until_offset: int, d
         _find_in_batches(log, next_offset, timestamp, until_offset, done)
 
     log.read(start, READ_BYTES, until_offset, read)
-
-
-def _whole_batches(data: bytes) -> Iterator[Batch]:
-    """The batches of a read, but for a last one that was cut short."""
-    view = memoryview(data)
-    position = 0
-    while len(view) - position >= HEADER_SIZE:
-        header = decode_header(view, position)
-        if header.size > len(view) - position:
-            return
-        yield Batch(header, view[position : position + header.size])
-        position += header.size

@@ -9,6 +9,7 @@ epoch lie before the CRC and are patched, all behind stays as the producer made 
     offset 61  the records, compressed as attributes say
 """
 
+from collections.abc import Iterator
 from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
@@ -104,6 +105,18 @@ class Batch(NamedTuple):
 def decode_header(data: Buffer, position: int = 0) -> BatchHeader:
     """The header at this position; struct.error if fewer than 61 bytes are left."""
     return BatchHeader._make(_HEADER.unpack_from(data, position))
+
+
+def whole_batches(data: Buffer) -> Iterator[Batch]:
+    """The batches that lie end to end in what a log gave, without a copy, but for a last one that was cut short."""
+    view = memoryview(data)
+    position = 0
+    while len(view) - position >= HEADER_SIZE:
+        header = decode_header(view, position)
+        if header.size > len(view) - position:
+            return
+        yield Batch(header, view[position : position + header.size])
+        position += header.size
 
 
 def at_offset(header: BatchHeader, data: Buffer, base_offset: int, leader_epoch: int) -> Batch:
