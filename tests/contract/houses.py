@@ -71,11 +71,11 @@ class SimulatedHouse:
 
     def __init__(self) -> None:
         self._machine = Machine(Random(0))
-        self._workers = SimulatedWorkers(Random(0))
+        self._workers = SimulatedWorkers(Random(0), self._machine)
         self.store: Store = self._opened()
 
     def _opened(self) -> Store:
-        self._workers = SimulatedWorkers(Random(0))
+        self._workers = SimulatedWorkers(Random(0), self._machine)
         store = FilesStore(SimulatedDisk(self._machine), self._workers, SMALL, lambda: NOW_MS, fail)
         store.open()
         return store

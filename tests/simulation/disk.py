@@ -77,6 +77,8 @@ class Machine:
         """Whether a sync has failed since this was set last: then no process can trust what it wrote."""
         self.root = Directory()
         self.is_locked = False
+        self.before_operation: Callable[[], None] = silence
+        """Called before whatever a process does with the disk."""
         self._trace = trace
 
     def operate(self, name: str, path: str, *details: object) -> bool:
@@ -93,6 +95,7 @@ class Machine:
         self.life += 1
         self.cut_at = -1
         self.is_locked = False
+        self.before_operation = silence
 
     def lose_power(self) -> None:
         self.kill()
@@ -298,6 +301,7 @@ def _rename(old: str, new: str, names: Names) -> None:
 
 
 def _check_alive(machine: Machine, life: int) -> None:
+    machine.before_operation()
     if life != machine.life:
         raise PowerCut
 

@@ -58,7 +58,8 @@ class FileData:
             versions = self._written.pop(block, None)
             if versions is not None:
                 self._make_stable(block, versions[-1])
-        self._stable_size = max(self._stable_size, min(end, len(self.seen)))
+        self._stable_size = max(self._stable_size, end)
+        self._sizes = [size for size in self._sizes if size >= end]
 
     def sync_partly(self, random: Random) -> None:
         """What a failed sync leaves: some blocks stable, the others forgotten by a kernel that shows them still."""

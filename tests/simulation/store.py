@@ -78,7 +78,9 @@ class Simulation:
         self._machine.is_full = False
         self._machine.failing_syncs = 0
         self._machine.has_failed = False
-        self._workers = SimulatedWorkers(Random(self._random.getrandbits(64)))
+        self._workers = SimulatedWorkers(
+            Random(self._random.getrandbits(64)), self._machine, in_pieces=self._random.random() < 0.2
+        )
         self._store = FilesStore(
             self._make_disk(self._machine),
             self._workers,
@@ -131,6 +133,7 @@ class Simulation:
     def _crash(self) -> None:
         """The process ends in the midst of what it does, and the machine perhaps with it."""
         loss = self._random.choice((Loss.PROCESS, Loss.POWER))
+        self._workers.drop()
         self._trace(loss.value, "after", self._machine.operations, "operations")
         if loss is Loss.POWER:
             self._machine.lose_power()
