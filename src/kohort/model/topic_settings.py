@@ -140,11 +140,10 @@ def parse_topic_setting(name: str, text: str) -> Value:
 def checked_configs(configs: Mapping[str, str], broker: BrokerSettings) -> dict[str, str]:
     """A topic's own settings in the spelling that they are kept in; ConfigError if they are wrong, each or together."""
     checked = {name: render(parse_topic_setting(name, text)) or "" for name, text in configs.items()}
-    config = topic_config(checked, broker)
-    if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
+    least, most = (_in_force(name, checked, broker) for name in ("min.compaction.lag.ms", "max.compaction.lag.ms"))
+    if least > most:
         raise ConfigError(
-            f"conflict topic config setting min.compaction.lag.ms ({config.min_compaction_lag_ms})"
-            f" > max.compaction.lag.ms ({config.max_compaction_lag_ms})"
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
         )
     return checked
 
@@ -153,7 +152,7 @@ def topic_config(configs: Mapping[str, str], broker: BrokerSettings) -> TopicCon
     """How a topic with these settings of its own, checked before, is kept."""
 
     def value(name: str) -> Value:
-        return parse_topic_setting(name, configs[name]) if name in configs else inherited(name, broker)
+        return _in_force(name, configs, broker)
 
     return TopicConfig(
         cleanup_delete="delete" in value("cleanup.policy"),
@@ -179,3 +178,7 @@ def topic_config(configs: Mapping[str, str], broker: BrokerSettings) -> TopicCon
         segment_index_bytes=value("segment.index.bytes"),
         segment_ms=value("segment.ms"),
     )
+
+
+def _in_force(name: str, configs: Mapping[str, str], broker: BrokerSettings) -> Value:
+    return parse_topic_setting(name, configs[name]) if name in configs else inherited(name, broker)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kohort.machines.catalog.assignments import check_new_partitions, check_replicas
-from kohort.machines.catalog.describe_configs import describe_topic
+from kohort.machines.catalog.describe_configs import Description
 from kohort.machines.catalog.fresh_ids import fresh_ids
 from kohort.machines.catalog.names import INTERNAL_TOPICS, check_name, collision_key
 from kohort.machines.catalog.outcome import Outcome
@@ -30,6 +30,7 @@ from kohort.model.topics import Topic
 def handle_create_topics(state: CatalogState, org_id: OrgId, command: CreateTopics, moment: Moment) -> Outcome:
     times_named = Counter(topic.name for topic in command.topics)
     creation = TopicCreation(state, org_id, moment)
+    description = Description(state)
     outcomes: dict[str, TopicOutcome] = {}
     for new_topic in command.topics:
         if new_topic.name in outcomes:
@@ -47,7 +48,7 @@ def handle_create_topics(state: CatalogState, org_id: OrgId, command: CreateTopi
                 topic_id=NO_TOPIC_ID if command.validate_only else topic.topic_id,
                 num_partitions=topic.partitions,
                 replication_factor=1,
-                configs=describe_topic(state, topic),
+                configs=description.of_topic(topic),
             )
     records = () if command.validate_only else creation.records()
     return Outcome(records, TopicsAnswer(tuple(outcomes.values())))

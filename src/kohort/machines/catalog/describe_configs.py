@@ -1,7 +1,6 @@
 """What settings a topic or a broker has, where each value comes from, and what would stand in for it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from kohort.machines.catalog.names import check_name
 from kohort.machines.catalog.outcome import Outcome
@@ -36,14 +35,15 @@ _LISTABLE = (
 
 
 def handle_describe_configs(state: CatalogState, org_id: OrgId, command: DescribeConfigs, moment: Moment) -> Outcome:
+    description = Description(state, command.include_synonyms, command.include_documentation)
     outcomes: list[ResourceOutcome] = []
     for query in command.resources:
         try:
-            entries = _describe(state, org_id, query.resource)
+            entries = description.of_resource(org_id, query.resource)
         except ProtocolError as refusal:
             outcomes.append(ResourceOutcome(query.resource, refusal.code, refusal.message))
             continue
-        configs = tuple(_shown(entry, command) for entry in entries if not query.names or entry.name in query.names)
+        configs = tuple(entry for entry in entries if not query.names or entry.name in query.names)
         outcomes.append(ResourceOutcome(query.resource, ErrorCode.NONE, configs=configs))
     return Outcome((), ConfigsAnswer(tuple(outcomes)))
 
@@ -64,74 +64,97 @@ def handle_list_config_resources(
     return Outcome((), ConfigResourcesListed(ErrorCode.NONE, tuple(resources)))
 
 
-def describe_topic(state: CatalogState, topic: Topic) -> tuple[ConfigEntry, ...]:
-    """Every setting of a topic, with what would stand in for it."""
-    return tuple(_topic_entry(state, topic, name) for name in TOPIC_SETTINGS)
+class Description:
+    """Tells settings in one answer. What topics inherit is worked out once, however many topics are told."""
 
+    def __init__(self, state: CatalogState, with_synonyms: bool = False, with_documentation: bool = False) -> None:
+        self._state = state
+        self._with_synonyms = with_synonyms
+        self._with_documentation = with_documentation
+        self._inherited: dict[str, ConfigEntry] = {}
 
-def _describe(state: CatalogState, org_id: OrgId, resource: Resource) -> tuple[ConfigEntry, ...]:
-    name = resource.resource_name
-    match resource.resource_type:
-        case ResourceType.TOPIC:
-            check_name(name)
-            topic = state.topic(org_id, name)
-            if topic is None:
-                raise ProtocolError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return describe_topic(state, topic)
-        case ResourceType.BROKER:
-            return _describe_every_broker(state) if name == EVERY_BROKER else _describe_broker(state, name)
-        case ResourceType.BROKER_LOGGER:
-            if not name:
-                raise ProtocolError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-            _check_is_this_broker(state, name, "")
-            return ()
-        case ResourceType.GROUP_CONFIG:
-            if not name:
-                raise ProtocolError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-            return ()
-        case ResourceType.CLIENT_METRICS:
-            if not name:
-                raise ProtocolError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-            return ()
-        case other:
-            raise ProtocolError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {other}")
+    def of_resource(self, org_id: OrgId, resource: Resource) -> tuple[ConfigEntry, ...]:
+        name = resource.resource_name
+        match resource.resource_type:
+            case ResourceType.TOPIC:
+                check_name(name)
+                topic = self._state.topic(org_id, name)
+                if topic is None:
+                    raise ProtocolError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                return self.of_topic(topic)
+            case ResourceType.BROKER if name == EVERY_BROKER:
+                return self._of_every_broker()
+            case ResourceType.BROKER:
+                _check_is_this_broker(self._state, name, " or empty string,")
+                return self._of_broker()
+            case ResourceType.BROKER_LOGGER:
+                _check_is_named(name, "Broker id")
+                _check_is_this_broker(self._state, name, "")
+                return ()
+            case ResourceType.GROUP_CONFIG:
+                _check_is_named(name, "Group name")
+                return ()
+            case ResourceType.CLIENT_METRICS:
+                _check_is_named(name, "Client metrics subscription name")
+                return ()
+            case other:
+                raise ProtocolError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {other}")
 
-
-# Topics
-
-
-def _topic_entry(state: CatalogState, topic: Topic, name: str) -> ConfigEntry:
-    topic_setting = TOPIC_SETTINGS[name]
-    synonyms = tuple(_broker_synonyms(state, topic_setting.synonyms))
-    own = topic.configs.get(name)
-    if own is not None:
-        synonyms = (ConfigSynonym(name, own, ConfigSource.DYNAMIC_TOPIC), *synonyms)
-    value = own if own is not None else render(inherited(name, state.settings))
-    return _entry(topic_setting.setting, value, synonyms)
-
-
-# Brokers
-
-
-def _describe_every_broker(state: CatalogState) -> tuple[ConfigEntry, ...]:
-    """Only what was changed for all of them: the rest is not known without asking one."""
-    source = ConfigSource.DYNAMIC_DEFAULT_BROKER
-    return tuple(
-        _entry(BROKER_SETTINGS[name], value, (ConfigSynonym(name, value, source),))
-        for name, value in state.broker_configs.get(EVERY_BROKER, {}).items()
-    )
-
-
-def _describe_broker(state: CatalogState, broker_name: str) -> tuple[ConfigEntry, ...]:
-    _check_is_this_broker(state, broker_name, " or empty string,")
-    return tuple(
-        _entry(
-            setting,
-            render(value_of(state.settings, name)),
-            tuple(_broker_synonyms(state, (Synonym(name),))),
+    def of_topic(self, topic: Topic) -> tuple[ConfigEntry, ...]:
+        """Every setting of a topic."""
+        return tuple(
+            self._own(name, topic.configs[name]) if name in topic.configs else self._inherited_entry(name)
+            for name in TOPIC_SETTINGS
         )
-        for name, setting in BROKER_SETTINGS.items()
-    )
+
+    def _own(self, name: str, value: str) -> ConfigEntry:
+        synonyms = (
+            ConfigSynonym(name, value, ConfigSource.DYNAMIC_TOPIC),
+            *_broker_synonyms(self._state, TOPIC_SETTINGS[name].synonyms),
+        )
+        return self._entry(TOPIC_SETTINGS[name].setting, value, synonyms)
+
+    def _inherited_entry(self, name: str) -> ConfigEntry:
+        entry = self._inherited.get(name)
+        if entry is None:
+            value = render(inherited(name, self._state.settings))
+            synonyms = tuple(_broker_synonyms(self._state, TOPIC_SETTINGS[name].synonyms))
+            entry = self._inherited[name] = self._entry(TOPIC_SETTINGS[name].setting, value, synonyms)
+        return entry
+
+    def _of_broker(self) -> tuple[ConfigEntry, ...]:
+        state = self._state
+        return tuple(
+            self._entry(
+                setting, render(value_of(state.settings, name)), tuple(_broker_synonyms(state, (Synonym(name),)))
+            )
+            for name, setting in BROKER_SETTINGS.items()
+        )
+
+    def _of_every_broker(self) -> tuple[ConfigEntry, ...]:
+        """Only what was changed for all of them: the rest is not known without asking one."""
+        return tuple(
+            self._entry(
+                BROKER_SETTINGS[name], value, (ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),)
+            )
+            for name, value in self._state.broker_configs.get(EVERY_BROKER, {}).items()
+        )
+
+    def _entry(self, setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+        return ConfigEntry(
+            setting.name,
+            value,
+            source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+            config_type=setting.config_type,
+            read_only=not setting.dynamic,
+            synonyms=synonyms if self._with_synonyms else (),
+            documentation=setting.documentation if self._with_documentation else None,
+        )
+
+
+def _check_is_named(name: str, what: str) -> None:
+    if not name:
+        raise ProtocolError(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
 
 
 def _check_is_this_broker(state: CatalogState, broker_name: str, alternative: str) -> None:
@@ -163,26 +186,3 @@ def _broker_synonyms(state: CatalogState, synonyms: tuple[Synonym, ...]) -> Iter
         default = BROKER_SETTINGS[name].default
         if default is not None:
             yield ConfigSynonym(name, render(default), ConfigSource.DEFAULT)
-
-
-# Either
-
-
-def _entry(setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
-    return ConfigEntry(
-        setting.name,
-        value,
-        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
-        config_type=setting.config_type,
-        read_only=not setting.dynamic,
-        synonyms=synonyms,
-        documentation=setting.documentation,
-    )
-
-
-def _shown(entry: ConfigEntry, command: DescribeConfigs) -> ConfigEntry:
-    return replace(
-        entry,
-        synonyms=entry.synonyms if command.include_synonyms else (),
-        documentation=entry.documentation if command.include_documentation else None,
-    )
