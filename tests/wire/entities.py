@@ -50,6 +50,13 @@ ALL_ENTITIES: dict[str, str] = {
 }
 """Every message, header and datum that kio has, by a name for people, to where its class is."""
 
+NEWEST_ENTITIES: frozenset[str] = frozenset(
+    entity_path(name, max(versions), kind)
+    for name, versions in schema_name_map.items()
+    for kind in versions[max(versions)]
+)
+"""Those of the newest version of each message."""
+
 
 def load(path: str) -> EntityClass:
     return resolve_name(path)
