@@ -1,6 +1,8 @@
 """Arbitrary bytes into a connection: no exception escapes, memory stays bounded, others are served."""
 
+import resource
 import tracemalloc
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,3 +61,22 @@ def test_no_bytes_make_a_connection_take_memory_beyond_a_small_multiple_of_them(
         feed()
     finally:
         tracemalloc.stop()
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_announcing_large_requests_costs_no_more_memory_than_the_bytes_that_came() -> None:
+    gateway = Gateway(ScriptedCarrier())
+    announced = (90 << 20).to_bytes(4, "big") + produce_frame(1)[4:] + bytes(20_000)
+    before = resident_bytes()
+    clients = [gateway.connect() for _ in range(100)]
+    for client in clients:
+        client.send(announced)
+        client.send(bytes(1000))
+    assert resident_bytes() - before < 16 << 20, "a hundred clients sent 2 MB in all"
+    for client in clients:
+        client.transport.hang_up()
+    gateway.loop.crank()
+    assert gateway.shared.arriving.used == 0
