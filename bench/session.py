@@ -21,7 +21,6 @@ from bench.processes import run_apart
 from bench.pumping import pump
 
 _WARM_MEMORY: Final = 2 << 30
-_WARM_UP_S: Final = 4.0
 _FILES_GONE_WITHIN_S: Final = 5.0
 
 
@@ -33,6 +32,7 @@ class Session:
         self.quick = quick
         self.rounds = 1 if quick else 3
         self.load_s = 1.0 if quick else 1.5
+        self._warm_up_s = 2.0 if quick else 4.0
         self.memory = WarmMemory(_WARM_MEMORY)
         self._kinds = kinds
         self._running: dict[Subject, Broker] = {}
@@ -72,9 +72,8 @@ class Session:
             self.memory.hold()
 
     def _warm_up(self, broker: Broker) -> None:
-        """Kafka compiles what runs often, and touches its heap for the first time: both before anything is measured."""
+        """Kafka compiles what runs often, and each broker touches its memory for the first time: before any measuring."""
         self.memory.hold()
-        warm_up_s = _WARM_UP_S if broker.subject.is_kafka else 0.5
         batches = (
             batch_of_size(1 << 20, 1024),
             batch_of_size(1 << 16, 1024),
@@ -85,7 +84,7 @@ class Session:
             with self.topic(broker, partitions=8) as topic:
                 self.memory.release()
                 cycles = cycles_for(topic, 8, batch, connections=4, burst_size=4)
-                run_apart(partial(pump, broker.port, cycles, warm_up_s))
+                run_apart(partial(pump, broker.port, cycles, self._warm_up_s))
 
 
 def _wait_files_gone(data: Path, topic: str) -> None:
