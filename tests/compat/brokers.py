@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -77,6 +78,17 @@ class BrokerProcess:
 
     def log_text(self) -> str:
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+
+
+def advertised_apis(broker: BrokerProcess) -> set[int]:
+    """The keys of the APIs that the broker says it has: ApiVersions, version 0."""
+    with socket.create_connection(("127.0.0.1", broker.port), 20) as connection, connection.makefile("rb") as answer:
+        connection.sendall(struct.pack(">ihhih", 10, 18, 0, 7, -1))
+        size, _, error_code, count = struct.unpack(">iihi", answer.read(14))
+        assert error_code == 0
+        entries = answer.read(size - 10)
+    assert len(entries) == 6 * count
+    return {key for key, _, _ in struct.iter_unpack(">hhh", entries)}
 
 
 def kohort_broker(directory: Path, settings: Mapping[str, str]) -> BrokerProcess:

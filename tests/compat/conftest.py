@@ -15,9 +15,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests import kafka_peer
-from tests.compat.brokers import BrokerProcess, kafka_broker, kohort_broker
+from tests.compat.brokers import BrokerProcess, advertised_apis, kafka_broker, kohort_broker
 from tests.compat.kafka_tools import KafkaTools
 
+GROUP_APIS = {8: "OffsetCommit", 9: "OffsetFetch", 11: "JoinGroup", 12: "Heartbeat", 14: "SyncGroup"}
 TARGETS = {"kohort": kohort_broker, "kafka": kafka_broker}
 
 
@@ -63,6 +64,14 @@ def broker(shared_broker: BrokerProcess) -> Iterator[BrokerProcess]:
     log_of_test = shared_broker.log_text()[log_before:]
     assert shared_broker.is_running, f"the broker ended:\n{log_of_test[-4000:]}"
     assert "Traceback" not in log_of_test, f"an error that the broker did not expect:\n{log_of_test[-4000:]}"
+
+
+@pytest.fixture
+def consumer_groups(broker: BrokerProcess) -> None:
+    """Skips the test on a broker that does not say it has consumer groups."""
+    missing = [name for key, name in GROUP_APIS.items() if key not in advertised_apis(broker)]
+    if missing:
+        pytest.skip(f"the broker does not advertise {', '.join(missing)}")
 
 
 @pytest.fixture

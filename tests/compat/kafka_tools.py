@@ -40,7 +40,7 @@ class KafkaTools:
         """Runs a class that never ends by itself until it has printed `expected`; what it printed so far."""
         command = [*kafka_peer.java_command(), main_class, *arguments]
         deadline = time.monotonic() + TOOL_TIMEOUT_S
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             assert process.stdout is not None
             printed = ""
             try:

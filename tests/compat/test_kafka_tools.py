@@ -115,6 +115,17 @@ def test_the_performance_producer_and_consumer_run(kafka_tools: KafkaTools, make
     assert consumed.splitlines()[-1].split(", ")[4] == "20000"
 
 
+@pytest.mark.usefixtures("consumer_groups")
+def test_the_performance_consumer_runs_in_a_group(kafka_tools: KafkaTools, topic: str) -> None:
+    load = ["--num-records", "5000", "--record-size", "200", "--throughput", "-1"]
+    kafka_tools.run("org.apache.kafka.tools.ProducerPerformance", "--topic", topic, *load)
+
+    patient = ["--num-records", "5000", "--timeout", "60000"]  # the first group of all has its topic made first
+    consumed = kafka_tools.run("org.apache.kafka.tools.ConsumerPerformance", "--topic", topic, *patient)
+
+    assert consumed.splitlines()[-1].split(", ")[4] == "5000"
+
+
 def test_the_verifiable_producer_has_all_acknowledged(kafka_tools: KafkaTools, topic: str) -> None:
     output = kafka_tools.run(
         "org.apache.kafka.tools.VerifiableProducer", "--topic", topic, "--max-messages", "5000", "--acks", "-1"
@@ -253,6 +264,7 @@ def test_replicas_are_verified(broker: BrokerProcess, kafka_tools: KafkaTools, t
     assert f"for partition {topic}-0" in report
 
 
+@pytest.mark.usefixtures("consumer_groups")  # it commits an offset at its end
 def test_end_to_end_latency_is_measured(kafka_tools: KafkaTools, topic: str) -> None:
     measured = kafka_tools.run(
         "org.apache.kafka.tools.EndToEndLatency",
