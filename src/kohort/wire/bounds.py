@@ -17,7 +17,7 @@ from struct import Struct, calcsize
 from typing import Any, Final
 
 from kohort.wire.errors import DecodeError
-from kohort.wire.schema import EntityClass, Field, Schema, field_width, schema_of
+from kohort.wire.schema import EntityClass, Field, Schema, field_width, fixed_size, schema_of
 from kohort.wire.source import Source
 
 BoundsCheck = Callable[[memoryview, int], None]
@@ -204,10 +204,8 @@ def _fixed_item_size(field: Field) -> int | None:
     if field.entity is None:
         return field_width(field)
     schema = schema_of(field.entity)
-    widths = [None if inner.is_array else field_width(inner) for inner in schema.fields]
-    if schema.flexible or None in widths:
-        return None
-    return sum(width or 0 for width in widths)
+    # Whatever is flexible may hold tagged fields that nobody knows.
+    return None if schema.flexible else fixed_size(schema)
 
 
 def _least_item_size(field: Field, flexible: bool) -> int:

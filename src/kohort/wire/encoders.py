@@ -19,7 +19,7 @@ Record batches are never copied: where a message has some, the frame is a list o
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from struct import Struct, pack
+from struct import Struct
 from typing import Any, Final
 
 from kohort.wire.record_batch import Buffer
@@ -30,6 +30,7 @@ from kohort.wire.schema import (
     Field,
     Schema,
     Shape,
+    fixed_size,
     has_records,
     implicit_default,
     plain,
@@ -44,6 +45,8 @@ BodyEncoder = Callable[[object], list[Buffer]]
 """A message to its bytes, without a header or a size."""
 
 _ORIGIN: Final = __name__
+_CORRELATION_ID_SIZE: Final = 4
+_LARGEST_SHORT_VARINT: Final = 0x7F
 
 
 def unsigned_varint(value: int) -> bytes:
@@ -65,6 +68,29 @@ class _Varints(dict[int, bytes]):
 _VARINTS: Final = _Varints((value, unsigned_varint(value)) for value in range(512))
 
 
+class _ArrayPackers(dict[int, Callable[..., bytes]]):
+    """By the number of items, a function of (count as it is written, *items) for arrays of one fixed-width type."""
+
+    def __init__(self, item_format: str, flexible: bool) -> None:
+        super().__init__()
+        self._item_format = item_format
+        self._flexible = flexible
+
+    def __missing__(self, size: int) -> Callable[..., bytes]:
+        if self._flexible and size + 1 > _LARGEST_SHORT_VARINT:
+            pack_items = Struct(f">{size}{self._item_format}").pack
+            return lambda count, *items: _VARINTS[count] + pack_items(*items)
+        packer = Struct(f">{'B' if self._flexible else 'i'}{size}{self._item_format}").pack
+        if size <= _LARGEST_SHORT_VARINT:
+            self[size] = packer
+        return packer
+
+
+@cache
+def _array_packers(item_format: str, flexible: bool) -> _ArrayPackers:
+    return _ArrayPackers(item_format, flexible)
+
+
 @cache
 def frame_encoder(entity: EntityClass, flexible_header: bool, with_defaults: bool = False) -> FrameEncoder:
     """A writer of whole response frames, whose header has tagged fields (v1) or not (v0)."""
@@ -75,6 +101,9 @@ def frame_encoder(entity: EntityClass, flexible_header: bool, with_defaults: boo
     writer = _Writer("encode", "correlation_id, value", with_defaults, _namespace() | {"complete": complete})
     schema = schema_of(entity)
     with writer.attempt("complete(correlation_id, value)"):
+        size = fixed_size(schema)
+        if size is not None:
+            writer.fixed("i", str(_CORRELATION_ID_SIZE + flexible_header + size))
         writer.fixed("i", "correlation_id")
         if flexible_header:
             writer.zero()
@@ -86,6 +115,8 @@ def frame_encoder(entity: EntityClass, flexible_header: bool, with_defaults: boo
             writer.line("frames.append(join(out))")
             writer.line("frames[0] = sum(map(len, frames)).to_bytes(4, 'big') + frames[0]")
             writer.line("return frames")
+        elif size is not None:
+            writer.line("return out")
         else:
             writer.line("body = join(out)")
             writer.line("return [len(body).to_bytes(4, 'big') + body]")
@@ -254,7 +285,7 @@ class _Writer(Source):
     def _records(self, flexible: bool, value: str) -> None:
         records, size = self.fresh("records"), self.fresh("size")
         self.line(f"{records} = {value}")
-        self.line(f"{size} = -1 if {records} is None else records_size({records})")
+        self.line(f"{size} = records_size({records}) if {records} else -1 if {records} is None else 0")
         self._length(size, flexible, "i")
         self.flush()
         with self.block(f"if {size} > 0:"):
@@ -279,9 +310,13 @@ class _Writer(Source):
             self.flush()
 
     def _array(self, field: Field, flexible: bool, value: str) -> None:
-        items, size = self.fresh("items"), self.fresh("size")
+        items = self.fresh("items")
         self.line(f"{items} = {value}")
+        if field.kafka_type in STRUCT_FORMATS and field.kafka_type != "uuid":
+            self._packed_array(field, flexible, items)
+            return
         if field.nullable:
+            size = self.fresh("size")
             with self.block(f"if {items} is None:"):
                 self.line(f"{items} = (); {size} = -1")
             with self.block("else:"):
@@ -289,9 +324,6 @@ class _Writer(Source):
             self._length(size, flexible, "i")
         else:
             self._length(f"len({items})", flexible, "i")
-        if field.kafka_type in STRUCT_FORMATS and field.kafka_type != "uuid":
-            self.piece(f"pack(f'>{{len({items})}}{STRUCT_FORMATS[field.kafka_type]}', *{items})")
-            return
         self.flush()
         item = self.fresh("item")
         with self.block(f"for {item} in {items}:"):
@@ -300,6 +332,18 @@ class _Writer(Source):
             else:
                 self.entity(schema_of(field.entity), item)
             self.flush()
+
+    def _packed_array(self, field: Field, flexible: bool, items: str) -> None:
+        """Items of fixed width: count and items in one piece."""
+        packers = self.fresh("packers", _array_packers(STRUCT_FORMATS[field.kafka_type], flexible))
+        empty = self.fresh("empty", b"\1" if flexible else bytes(4))
+        count = f"len({items}) + 1" if flexible else f"len({items})"
+        some = f"{packers}[len({items})]({count}, *{items})"
+        if field.nullable:
+            null = self.fresh("null", b"\0" if flexible else b"\xff" * 4)
+            self.piece(f"{some} if {items} else {null} if {items} is None else {empty}")
+        else:
+            self.piece(f"{some} if len({items}) else {empty}")
 
     # Tagged fields
 
@@ -368,7 +412,6 @@ def _namespace() -> dict[str, Any]:
     return {
         "varints": _VARINTS,
         "join": b"".join,
-        "pack": pack,
         "empty": b"",
         "null": b"\0",
         "no_tags": b"\0",

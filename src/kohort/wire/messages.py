@@ -10,7 +10,7 @@ Next hop of a request: gateway/apis/<api>.py. Next hop of an answer: gateway/con
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from struct import Struct
 from struct import error as StructError
 from typing import Any, Final, NamedTuple
@@ -147,16 +147,13 @@ def _load_schema(load: Callable[[int, int], Any], api_key: int, version: int) ->
         raise DecodeError(f"the API with the key {api_key} has no version {version}") from failure
 
 
-@cache
-def _known_flexible_header(api_key: int, version: int) -> bool:
-    schema = _load_schema(load_request_schema, api_key, version)
-    return bool(schema.__header_schema__.__flexible__)
-
-
+# Bounded, since clients choose what is remembered here: the versions of ApiVersions that no broker knows.
+@lru_cache(maxsize=1024)
 def _has_flexible_header(api_key: int, version: int) -> bool:
     if api_key == API_VERSIONS:
         return version >= _API_VERSIONS_FIRST_FLEXIBLE
-    return _known_flexible_header(api_key, version)
+    schema = _load_schema(load_request_schema, api_key, version)
+    return bool(schema.__header_schema__.__flexible__)
 
 
 def _behind_tags(frame: memoryview, position: int) -> int:

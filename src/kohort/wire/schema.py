@@ -99,6 +99,15 @@ def field_width(field: Field) -> int | None:
 
 
 @cache
+def fixed_size(schema: Schema) -> int | None:
+    """Bytes that every value of an entity takes, its empty set of tags included; None if they differ."""
+    widths = [None if field.is_array else field_width(field) for field in schema.fields]
+    if schema.tagged or None in widths:
+        return None
+    return sum(width or 0 for width in widths) + schema.flexible
+
+
+@cache
 def has_records(schema: Schema) -> bool:
     """Whether there are record batches somewhere in it."""
     return any(
