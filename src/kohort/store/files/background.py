@@ -1,8 +1,8 @@
 """What happens behind the serving thread's back: settling, and every other change of what is settled, one at a time.
 
-A chore is such a change. It prepares files, then the checkpoint says how things are now, then what nobody needs any more
-goes: in this order, so that a crash between any two steps leaves a store that recovers. Chores never overlap, so each
-may count on what it read. Decides their order and what follows when one fails; what they do is in settle.py and upkeep.py.
+A chore is such a change. It prepares files, then the checkpoint says how things are now, then what nobody needs any
+more goes: in this order, so that a crash between any two steps leaves a store that recovers. Chores never overlap, so
+each may count on what it read. Decides their order, and what follows when one fails. Next hop: settle.py, upkeep.py.
 """
 
 from collections import deque

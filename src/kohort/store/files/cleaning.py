@@ -21,7 +21,7 @@ _WRITTEN_AT_ONCE: Final = 1 << 20
 
 
 class CleaningStoppedError(Exception):
-    """The store is being closed; the cleaning is begun anew some other time."""
+    """The store is being closed, or the log was deleted: nobody waits for what would come of it."""
 
 
 class Cleaned(NamedTuple):
@@ -59,7 +59,9 @@ class LogCleaning:
             if cleaned.size:
                 segments.append(cleaned)
             else:
-                discard(self._disk, self._directory, (cleaned,))
+                ending = cleaned_ending(cleaned.generation)
+                paths = (segment_path(self._directory, cleaned.base_offset, suffix) + ending for suffix in SUFFIXES)
+                remove_files(self._disk, paths)
         return Cleaned(touched, tuple(segments), latest.end_offset)
 
     def _clean(self, members: Sequence[Segment], latest: LatestOffsets, now_ms: int) -> Segment:
@@ -127,9 +129,3 @@ def put_in_place(disk: Disk, directory: str, cleaned: Cleaned) -> None:
     merged = [segment.base_offset for segment in cleaned.replaced if segment.base_offset not in kept]
     remove_files(disk, [segment_path(directory, base, suffix) for base in merged for suffix in SUFFIXES])
     disk.sync_directory(directory)
-
-
-def discard(disk: Disk, directory: str, segments: Iterable[Segment]) -> None:
-    """Nobody wants these cleaned segments any more."""
-    endings = [(segment.base_offset, cleaned_ending(segment.generation)) for segment in segments]
-    remove_files(disk, [segment_path(directory, base, suffix) + end for base, end in endings for suffix in SUFFIXES])

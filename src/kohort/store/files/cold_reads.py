@@ -1,13 +1,12 @@
 """Reads of settled segments, from their files. Runs in the reading workers, on values that nobody changes.
 
-Decides how many bytes answer a read, and where batches are found by offset and by time. Files are opened for each read,
-which costs little beside the read itself, so that thousands of partitions need no more descriptors than there are readers.
+Decides how many bytes answer a read, and where batches are found by offset and by time. Files are opened for each
+read, which costs little beside the read itself: so thousands of partitions need no more descriptors than readers do.
 A segment that retention or compaction took away meanwhile is a FileNotFoundError: log.py asks again.
 """
 
 import logging
 from collections.abc import Sequence
-from itertools import takewhile
 from struct import error as StructError
 from typing import Final
 
@@ -120,24 +119,27 @@ class SegmentReader:
     def _find(self, file: File, segment: Segment, offset: int) -> FoundBatch | None:
         """The batch that holds this offset, or the first behind it."""
         position = self._index_start(segment, offset)
-        is_begun = False
+        is_begun = position == 0
         for found in scan(file, position, segment.size):
-            if not segment.base_offset <= found.header.base_offset < segment.next_offset:
-                break
+            if not is_begun and not segment.base_offset <= found.header.last_offset <= offset:
+                break  # the index led astray: no entry points behind what is looked for
+            is_begun = True
             if found.header.last_offset >= offset:
                 return found
-            is_begun = True
-        if is_begun or position == 0:
+        if is_begun:
             return None
         self._warn_of_index(segment)
         return next((found for found in scan(file, 0, segment.size) if found.header.last_offset >= offset), None)
 
     def _index_start(self, segment: Segment, offset: int) -> int:
         try:
-            return indexed_position(self._disk, self._directory, segment, offset)
+            position = indexed_position(self._disk, self._directory, segment, offset)
         except (FileNotFoundError, StructError):
-            self._warn_of_index(segment)
-            return 0
+            position = -1
+        if 0 <= position < segment.size:
+            return position
+        self._warn_of_index(segment)
+        return 0
 
     def _warn_of_index(self, segment: Segment) -> None:
         self._spoilt_indexes.add(segment.base_offset)
@@ -148,10 +150,10 @@ class SegmentReader:
         if until_offset >= segment.next_offset:
             return segment.size
         start = max(first.position, self._index_start(segment, until_offset))
-        last = first
-        for last in takewhile(lambda found: found.header.base_offset < until_offset, scan(file, start, segment.size)):
-            pass
-        return max(last.end, start)
+        for found in scan(file, start, segment.size):
+            if found.header.base_offset >= until_offset:
+                return found.position
+        return segment.size
 
     def _bytes(self, file: File, position: int, length: int) -> Buffer:
         if length < _POOLED_FROM:

@@ -64,6 +64,6 @@ class Disk(Protocol):
         """Makes names created, renamed and removed in it durable."""
 
     def lock(self, path: str) -> None:
-        """Takes the one lock of the data directory, or BlockingIOError that says who holds it; freed with the process."""
+        """Takes the one lock of the data directory, or BlockingIOError that says who has it; freed with the process."""
 
     def unlock(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The bytes of the write-ahead log: frames of entries, so made that a torn or a stale one is never taken for a true one.
+"""The bytes of the write-ahead log: frames of entries, so made that a torn or a stale one is never taken for true.
 
 A WAL segment is one use of a recycled file. Each frame is one commit: valid as a whole or not at all.
 

@@ -1,9 +1,10 @@
 """What a crash or a deletion leaves lying in directories, and how it goes.
 
-Decides which files belong to nobody: those of logs the checkpoint does not know, and of segments that are not in it. Knows
-its own files by their names and touches no others. Blocking: runs at recovery, or in the settling worker.
+Decides which files belong to nobody: those of logs the checkpoint does not know, and of segments that are not in it.
+Knows its own files by their names and touches no others. Blocking: runs at recovery, or in the settling worker.
 """
 
+import errno
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -36,13 +37,25 @@ def remove_files(disk: Disk, paths: Iterable[str]) -> None:
 
 def remove_log_directory(disk: Disk, directory: str) -> None:
     """With everything of ours in it; it stays when there is something else."""
-    names = disk.list(directory)
-    if not names:
-        return
-    own = [name for name in names if _OWN_FILE.fullmatch(name)]
+    own = [name for name in disk.list(directory) if _OWN_FILE.fullmatch(name)]
     remove_files(disk, (f"{directory}/{name}" for name in own))
-    if len(own) == len(names):
+    _remove_if_empty(disk, directory)
+
+
+def remove_cleaned(disk: Disk, directory: str) -> None:
+    """What a cleaning made that nobody wants any more; and the directory, if its log was deleted meanwhile."""
+    matches = [match for name in disk.list(directory) if (match := _OWN_FILE.fullmatch(name)) is not None]
+    remove_files(disk, (f"{directory}/{match[0]}" for match in matches if match[2] is not None))
+    _remove_if_empty(disk, directory)
+
+
+def _remove_if_empty(disk: Disk, directory: str) -> None:
+    try:
         disk.remove_directory(directory)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+            raise
+        return
     disk.sync_directory(directory.rpartition("/")[0])
 
 

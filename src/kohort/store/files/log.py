@@ -154,7 +154,7 @@ class FilesLog:
         again: Callable[[], None],
         done: Callable[[StoreError], None],
     ) -> None:
-        """Runs this in a reading worker, and again if meanwhile the files were replaced, or deleted up to the offset."""
+        """Runs this in a reading worker, and again if meanwhile files were replaced, or deleted up to the offset."""
         if self._held is not None:
             self._held.append(again)
             return

@@ -1,6 +1,6 @@
 """The operating system's file system as a Disk. It decides only how bytes travel: through the page cache or past it.
 
-Big transfers go past it (O_DIRECT): the first touch of a page-cache page costs the CPU far more than the transfer itself,
+Big transfers go past it (O_DIRECT): the first touch of a page of the cache costs the CPU far more than the transfer,
 and settled data is rarely read soon. Whatever a file system refuses to do directly is done through the cache instead.
 """
 

@@ -1,8 +1,8 @@
 """Recovery: brings a store to the state that its last acknowledged append left, whatever happened after it.
 
-The checkpoint says what is settled; the WAL segments behind it are read in order, settled one after the other, and given
-up from the first frame on that is torn or missing. What crashes left over in directories is swept away. Everything here
-blocks: the store is being opened, nobody is served yet.
+The checkpoint says what is settled; the WAL segments behind it are read in order, settled one after the other, and
+given up from the first frame on that is torn or missing. What crashes left over in directories is swept away.
+Everything here blocks: the store is being opened, nobody is served yet.
 """
 
 import logging
@@ -23,9 +23,9 @@ from kohort.store.files.frames import (
     is_intact,
     page_up,
 )
+from kohort.store.files.leftovers import is_log_directory, remove_log_directory, sweep
 from kohort.store.files.segment import Settled, log_directory
 from kohort.store.files.settle import settle_part
-from kohort.store.files.leftovers import is_log_directory, remove_log_directory, sweep
 from kohort.store.files.tail import TailPart, WalSegment
 from kohort.store.files.wal import WAL_DIRECTORY
 from kohort.store.log import LogConfig, LogId, StoreError

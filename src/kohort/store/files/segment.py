@@ -138,7 +138,7 @@ def indexed_position(disk: Disk, directory: str, segment: Segment, offset: int) 
 
 
 def indexed_time(disk: Disk, directory: str, segment: Segment, timestamp: int) -> int:
-    """An offset before which every batch's timestamp is less, by the time index; where to begin looking for the time."""
+    """Where to begin looking for the time, by the time index: what lies before this offset is older."""
     if not segment.time_entries:
         return segment.base_offset
     file = disk.open(segment_path(directory, segment.base_offset, TIME_SUFFIX), read_only=True)

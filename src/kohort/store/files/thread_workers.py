@@ -1,4 +1,4 @@
-"""Workers that are threads, beside an event loop. Decides nothing but who runs what; outcomes come back on the loop's thread."""
+"""Workers that are threads beside an event loop. They decide who runs what; outcomes come back on the loop's thread."""
 
 import asyncio
 from collections import deque

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from kohort.store import compaction
 from kohort.store.compaction import Cleaning
 from kohort.store.files.background import Background
-from kohort.store.files.cleaning import Cleaned, CleaningStoppedError, LogCleaning, discard, put_in_place
+from kohort.store.files.cleaning import Cleaned, CleaningStoppedError, LogCleaning, put_in_place
 from kohort.store.files.disk import Disk
 from kohort.store.files.index_repair import with_whole_index
-from kohort.store.files.leftovers import remove_files
+from kohort.store.files.leftovers import remove_cleaned, remove_files
 from kohort.store.files.log import FilesLog
 from kohort.store.files.segment import SUFFIXES, Segment, Settled, segment_path
 from kohort.store.files.segment_files import SegmentFiles
@@ -133,13 +133,17 @@ class Upkeep:
 
     def _clean(self, log: FilesLog, cleaning: Cleaning, now_ms: int) -> None:
         self._is_cleaning = True
-        run = LogCleaning(self._disk, log.directory, log.settled, log.config, lambda: self._is_stopped).run
+
+        def is_stopped() -> bool:
+            return self._is_stopped or log.failure is not None
+
+        run = LogCleaning(self._disk, log.directory, log.settled, log.config, is_stopped).run
 
         def on_cleaned(outcome: Cleaned | BaseException) -> None:
             if isinstance(outcome, Cleaned):
                 self._background.add(partial(self._exchange, log, outcome))
                 return
-            self._is_cleaning = False
+            self._background.add(partial(self._discard, log))
             if not isinstance(outcome, CleaningStoppedError | FileNotFoundError):
                 self._background.report(outcome, f"compact {log.directory}")
 
@@ -149,11 +153,8 @@ class Upkeep:
         """The cleaned segments take the place of those they were made from, if those are still there."""
         settled = log.settled
         count = len(cleaned.replaced)
-        is_outdated = log.number not in self._background.logs or settled.segments[:count] != cleaned.replaced
-        if is_outdated:
-            self._workers.settle(
-                partial(discard, self._disk, log.directory, cleaned.segments), lambda _: self._end_exchange()
-            )
+        if log.number not in self._background.logs or settled.segments[:count] != cleaned.replaced:
+            self._discard(log)
             return
 
         def done(error: BaseException | None) -> None:
@@ -161,7 +162,7 @@ class Upkeep:
             if error is not None:
                 self._background.give_up(error, f"compact {log.directory}")
             else:
-                self._end_exchange()
+                self._end_cleaning()
 
         log.hold_reads()
         segments = (*cleaned.segments, *settled.segments[count:])
@@ -169,7 +170,16 @@ class Upkeep:
         after = partial(put_in_place, self._disk, log.directory, cleaned)
         self._background.commit({log.number: change}, done, after=after)
 
-    def _end_exchange(self) -> None:
+    def _discard(self, log: FilesLog) -> None:
+        def done(error: BaseException | None) -> None:
+            if error is not None:
+                self._background.give_up(error, f"compact {log.directory}")
+            else:
+                self._end_cleaning()
+
+        self._workers.settle(partial(remove_cleaned, self._disk, log.directory), done)
+
+    def _end_cleaning(self) -> None:
         self._is_cleaning = False
         self._background.finish()
 

@@ -462,7 +462,7 @@ class Wal:
             frame.segment.file.truncate(frame.start)
             frame.segment.file.sync()
 
-    def _on_erased(self, error: StoreError, outcome: None | BaseException) -> None:
+    def _on_erased(self, error: StoreError, outcome: BaseException | None) -> None:
         self._is_repairing = False
         if isinstance(outcome, BaseException):
             self.fail(StoreFailedError(f"The write-ahead log cannot be repaired: {outcome}. Restart the broker."))
