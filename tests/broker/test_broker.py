@@ -119,6 +119,7 @@ def test_a_fetch_that_waits_hears_of_the_end_of_its_topic(broker: BrokerInMemory
     broker.create("orders")
     waiting = broker.send(fetch({("orders", 0): 0}, max_wait_ms=60_000))
     broker.ask(DeleteTopics((TopicQuery("orders"),)))
+    broker.turn()
     assert fetched(waiting.answer)["orders", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

@@ -3,12 +3,13 @@
 Decides how the bytes of an answer are shared out (the first partition that has any gives at least one batch, however
 large), when a fetch is answered, and when it waits: until enough has become readable, or its time is up. A waiting
 fetch is known to its partitions only, so an append costs nothing to those who wait elsewhere; it counts the bytes it is
-told of, and reads again when they are enough. Whatever is read leaves as the buffers that the log gave.
+told of, and reads again when they are enough, behind the other appends that became readable with them. Whatever is read
+leaves as the buffers that the log gave.
 
 Next hop: fetch_sessions.py for what a fetch wants, partition.py for what is there.
 """
 
-from asyncio import AbstractEventLoop, TimerHandle
+from asyncio import AbstractEventLoop, Handle
 from collections.abc import Callable
 from typing import Final
 
@@ -54,6 +55,7 @@ class _Fetching:
     """One fetch, from its first read to its answer: what its partitions tell, and what is owed to its client."""
 
     __slots__ = (
+        "_alarm",
         "_answer_to",
         "_bytes_left",
         "_command",
@@ -65,7 +67,6 @@ class _Fetching:
         "_org_id",
         "_results",
         "_size",
-        "_timer",
         "_watched",
         "is_answered",
     )
@@ -84,7 +85,7 @@ class _Fetching:
         self._missing = 0
         self._is_reading = False
         self._has_to_answer = command.max_wait_ms <= 0
-        self._timer: TimerHandle | None = None
+        self._alarm: Handle | None = None
         self._watched: list[Partition] = []
         self.is_answered = False
 
@@ -160,17 +161,22 @@ class _Fetching:
         self._missing = missing
         for partition in self._watched:
             partition.add_waiter(self)
-        self._timer = self._fetches.loop.call_later(self._command.max_wait_ms / 1000, self._wake)
+        self._alarm = self._fetches.loop.call_later(self._command.max_wait_ms / 1000, self._wake)
 
     # Waiting
 
     def on_readable(self, size: int) -> None:
         self._missing -= size
         if self._missing <= 0:
-            self._wake()
+            self._wake_soon()
 
     def on_changed(self) -> None:
-        self._wake()
+        self._wake_soon()
+
+    def _wake_soon(self) -> None:
+        """Reads when everybody has been told: a group commit makes many appends readable, one after the other."""
+        self._stop_waiting()
+        self._alarm = self._fetches.loop.call_soon(self._wake)
 
     def _wake(self) -> None:
         """The wait is over: what is there now is the answer, be it enough or not."""
@@ -179,9 +185,9 @@ class _Fetching:
         self.read()
 
     def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
         for partition in self._watched:
             partition.remove_waiter(self)
         self._watched = []

@@ -29,7 +29,7 @@ from kohort.store.log import (
     ProducerBatch,
     StoreError,
 )
-from kohort.wire.record_batch import NO_PRODUCER_ID, NO_TIMESTAMP, Batch, Buffer, at_offset
+from kohort.wire.record_batch import NO_PRODUCER_ID, NO_TIMESTAMP, Buffer, at_offset
 
 NO_EPOCH: Final = -1
 
@@ -94,6 +94,7 @@ class Partition:
     ) -> bool:
         """Takes what a client sent. `done` gets the outcome; False if it has it already. Nothing is raised."""
         config = self._config
+        duplicate: ProducerBatch | None = None
         try:
             header, data = admit(records, config, now_ms, allows_zstd=allows_zstd)
             if len(data) > config.segment_bytes:
@@ -103,37 +104,33 @@ class Partition:
                 )
             if header.producer_id != NO_PRODUCER_ID:
                 duplicate = self.producers.find_duplicate(header)
-                if duplicate is not None:
-                    return self._answer_duplicate(duplicate, done)
-        except ProtocolError as error:
-            faults = error.faults if isinstance(error, RecordsRefusedError) else ()
-            done(PartitionProduced(self.index, error.code, record_errors=faults, error_message=error.message))
+        except ProtocolError as refusal:
+            faults = refusal.faults if isinstance(refusal, RecordsRefusedError) else ()
+            done(PartitionProduced(self.index, refusal.code, record_errors=faults, error_message=refusal.message))
             return False
-        batch = at_offset(header, data, self.log.end_offset, self.leader_epoch)
+        if duplicate is not None:
+            return self._answer_duplicate(duplicate, done)
+        log = self.log
+        base_offset, size = log.end_offset, len(data)
+        batch = at_offset(header, data, base_offset, self.leader_epoch)
         if header.producer_id != NO_PRODUCER_ID:
             self.producers.remember(batch.header)
         appended_ms = now_ms if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP
-        self._append_batch(batch, durability, appended_ms, done)
-        return True
-
-    def _append_batch(self, batch: Batch, durability: Durability, appended_ms: int, done: ProducedTo) -> None:
-        log = self.log
-        base_offset, size = batch.header.base_offset, len(batch.data)
 
         def appended(error: StoreError | None) -> None:
-            if error is not None:
+            if error is None:
+                done(PartitionProduced(self.index, 0, base_offset, appended_ms, log.start_offset))
+                if self._waiters:
+                    self._tell_waiters(size)
+            else:
                 # The log has gone back to what is durable, and so must the memory of its producers.
                 self.producers.reload(log.producers())
                 done(self._not_stored(error))
-            else:
-                done(PartitionProduced(self.index, 0, base_offset, appended_ms, log.start_offset))
-                if self._waiters:
-                    for waiter in tuple(self._waiters):
-                        waiter.on_readable(size)
             if self._echoes:
                 self._answer_echoes(error)
 
         log.append((batch,), durability, appended)
+        return True
 
     def _not_stored(self, error: StoreError) -> PartitionProduced:
         return PartitionProduced(self.index, ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(error))
@@ -250,6 +247,10 @@ class Partition:
 
     def remove_waiter(self, waiter: Waiter) -> None:
         self._waiters.pop(waiter, None)
+
+    def _tell_waiters(self, size: int) -> None:
+        for waiter in tuple(self._waiters):
+            waiter.on_readable(size)
 
     def close(self) -> None:
         """The topic is gone: whoever waits here must look again."""

@@ -121,7 +121,7 @@ def whole_batches(data: Buffer) -> Iterator[Batch]:
 
 def at_offset(header: BatchHeader, data: Buffer, base_offset: int, leader_epoch: int) -> Batch:
     """The same batch at its place in a log, without a copy."""
-    return Batch(BatchHeader._make((base_offset, header[1], leader_epoch, *header[3:])), data)
+    return Batch(BatchHeader._make((base_offset, header.length, leader_epoch) + header[3:]), data)  # noqa: RUF005
 
 
 def lay_down(batch: Batch, memory: bytearray | memoryview, position: int) -> int:
