@@ -63,6 +63,15 @@ class Ledger:
         number, token = self.later.pop(key)
         return Decision((TotalRecord(self.total + number),), (Reply(token, self.total + number),))
 
+    def on_forget(self, token: Token, moment: Moment) -> Decision[TotalRecord]:
+        return Decision()
+
+    def on_hurry(self, token: Token, moment: Moment) -> Decision[TotalRecord]:
+        """What was to be added later is not added at all."""
+        if self.later.pop(token, None) is None:
+            return Decision()
+        return Decision(replies=(Reply(token, self.total),), timers=(CancelTimer(token),))
+
     def on_loaded(self, moment: Moment) -> Decision[TotalRecord]:
         return Decision()
 

@@ -181,6 +181,26 @@ async def test_an_answer_may_bring_the_next_command_before_it_returns() -> None:
     assert bench.answers == [5, 6]
 
 
+@in_a_loop
+async def test_an_answer_that_the_machine_holds_back_comes_at_once_when_it_is_hurried() -> None:
+    bench = await Bench.loaded()
+    pending = bench.say(AddLater(5, START_MS + 10))
+    pending.hurry()
+    assert bench.answers == [0]
+    assert bench.timers[0].is_cancelled
+    pending.hurry()
+    assert bench.answers == [0]
+
+
+@in_a_loop
+async def test_an_answer_that_the_disk_holds_back_cannot_be_hurried() -> None:
+    bench = await Bench.loaded()
+    bench.say(Add(5)).hurry()
+    assert bench.answers == []
+    bench.log.finish()
+    assert bench.answers == [5]
+
+
 # Timers
 
 

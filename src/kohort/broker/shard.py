@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kohort.broker.snapshots import SnapshotMark, encode_snapshot, snapshot_mark
 from kohort.carrier.contract import AnswerTo
@@ -68,18 +68,17 @@ class _Append(Generic[Record]):
     replies: list[Reply]
 
 
-@dataclass(frozen=True, slots=True)
-class _Owed:
+class _Owed(NamedTuple):
     """A reply that a client waits for."""
 
-    owed: dict[Token, AnswerTo]
+    shard: "Shard[Any]"
     token: Token
 
     def forget(self) -> None:
-        self.owed.pop(self.token, None)
+        self.shard.forget(self.token)
 
     def hurry(self) -> None:
-        """No machine holds an answer back yet."""
+        self.shard.hurry(self.token)
 
 
 class Shard(Generic[Record]):
@@ -132,7 +131,21 @@ class Shard(Generic[Record]):
             decision = Decision(replies=(Reply(token, Refused(refusal.code, refusal.message)),))
         self._owed[token] = answer_to
         self._carry_out(machine, decision, moment)
-        return _Owed(self._owed, token) if token in self._owed else None
+        return _Owed(self, token) if token in self._owed else None
+
+    def forget(self, token: Token) -> None:
+        """Nobody waits for this answer any more."""
+        machine = self._machine
+        if self._owed.pop(token, None) is not None and machine is not None:
+            moment = Moment(self._now_ms(), self._entropy())
+            self._carry_out(machine, machine.on_forget(token, moment), moment)
+
+    def hurry(self, token: Token) -> None:
+        """Another request waits behind this answer: it comes now, if the machine only held it back."""
+        machine = self._machine
+        if token in self._owed and machine is not None:
+            moment = Moment(self._now_ms(), self._entropy())
+            self._carry_out(machine, machine.on_hurry(token, moment), moment)
 
     def close(self) -> None:
         """Decides nothing from now on. Whoever waits is told to ask again."""

@@ -73,6 +73,12 @@ class Machine(Protocol[Command, Record]):
     def on_timer(self, key: Hashable, moment: Moment) -> Decision[Record]:
         """Decides what follows from a timer that came due."""
 
+    def on_forget(self, token: Token, moment: Moment) -> Decision[Record]:
+        """Decides what follows when nobody waits for this reply any more. The token needs no answer, but may get it."""
+
+    def on_hurry(self, token: Token, moment: Moment) -> Decision[Record]:
+        """Answers a token that waits if that changes nothing: another request is behind it on its connection."""
+
     def on_loaded(self, moment: Moment) -> Decision[Record]:
         """Decides once, after the log was replayed and before the first command: mostly which timers run."""
 

@@ -67,6 +67,12 @@ class CatalogMachine:
     def on_timer(self, key: Hashable, moment: Moment) -> Decision[CatalogRecord]:
         raise AssertionError(f"the catalog sets no timers, but {key!r} came due")
 
+    def on_forget(self, token: Token, moment: Moment) -> Decision[CatalogRecord]:
+        return Decision()
+
+    def on_hurry(self, token: Token, moment: Moment) -> Decision[CatalogRecord]:
+        return Decision()
+
     def on_loaded(self, moment: Moment) -> Decision[CatalogRecord]:
         return Decision()
 

@@ -398,8 +398,10 @@ class TopicsChanged(NamedTuple):
     removed; the mapping is never changed afterwards."""
 
     topics: Mapping[str, Topic]
-    broker_racks: Mapping[int, str | None]
-    """Where the brokers stand that the replicas of topics are on."""
+    removed: tuple[Topic, ...] = ()
+    """Those that it had when this was told before."""
+    rack: str | None = None
+    """Where the broker stands that has all replicas."""
 
 
 class ConnectionLost(NamedTuple):
