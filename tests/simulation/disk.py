@@ -51,6 +51,10 @@ class Directory:
         self._stable = dict(self.seen)
         self._changes.clear()
 
+    def evict(self) -> None:
+        for node in self.seen.values():
+            node.evict()
+
     def lose_power(self, random: Random) -> None:
         for change in self._changes[: random.randint(0, len(self._changes))]:
             change(self._stable)
@@ -96,6 +100,8 @@ class Machine:
         self.cut_at = -1
         self.is_locked = False
         self.before_operation = silence
+        if self.random.random() < 0.5:
+            self.root.evict()
 
     def lose_power(self) -> None:
         self.kill()
@@ -140,7 +146,7 @@ class SimulatedFile:
         if self._machine.failing_syncs:
             self._machine.failing_syncs -= 1
             self._machine.has_failed = True
-            self._data.sync_partly(self._machine.random)
+            self._data.fail_sync(self._machine.random)
             raise _error(errno.EIO, self._path)
 
     def pread(self, length: int, position: int) -> bytes:

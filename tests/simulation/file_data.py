@@ -22,6 +22,8 @@ class FileData:
         self._written: dict[int, list[bytes]] = {}
         """By block: what was written over the stable one since it was synced last, oldest first."""
         self._sizes: list[int] = []
+        self._has_lost = False
+        """Whether a failed sync has left anything that is seen and will never be stable."""
 
     def write(self, data: Buffer, position: int) -> None:
         if not len(data):
@@ -62,7 +64,7 @@ class FileData:
         self._sizes = [size for size in self._sizes if size >= end]
 
     def sync_partly(self, random: Random) -> None:
-        """What a failed sync leaves: some blocks stable, the others forgotten by a kernel that shows them still."""
+        """What is not stable becomes so in part: none of it, all, a beginning or any; the rest is lost."""
         how = random.choice(("none", "all", "beginning", "any", "any"))
         blocks = sorted(self._written)
         beginning = blocks[: random.randint(0, len(blocks))]
@@ -75,6 +77,19 @@ class FileData:
         self._written.clear()
         sizes = [self._stable_size, *self._sizes]
         self._end_round({"none": sizes[0], "all": sizes[-1]}.get(how, random.choice(sizes)))
+
+    def fail_sync(self, random: Random) -> None:
+        """Some of it is stable; the kernel forgets that the rest was ever dirty."""
+        self.sync_partly(random)
+        self._has_lost = True
+
+    def evict(self) -> None:
+        """The page cache needs room: what counts as clean is read from the platter again."""
+        if self._has_lost and not self._written:
+            size = len(self.seen)
+            self.seen = self._stable[: min(size, self._stable_size)]
+            self.seen.extend(bytes(size - len(self.seen)))
+            self._has_lost = False
 
     def lose_power(self, random: Random) -> None:
         self.sync_partly(random)

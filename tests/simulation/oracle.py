@@ -18,6 +18,8 @@ from kohort.store.producers import remember
 from kohort.wire.record_batch import Batch
 from kohort.wire.records import Record, decode_records
 
+FOREVER = 1 << 62
+
 
 class Violation(AssertionError):
     """The store broke a promise."""
@@ -49,6 +51,10 @@ class Appended:
     def end_offset(self) -> int:
         return self.batches[-1].header.next_offset
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(batch.data) for batch in self.batches)
+
 
 def require(holds: bool, *what: object) -> None:
     if not holds:
@@ -65,9 +71,12 @@ class History:
     refused: list[Appended] = field(default_factory=list)
     trim_asked: int = 0
     trim_done: int = 0
-    may_expire: bool = False
-    """Whether its configuration ever let retention delete anything."""
+    lost_bytes: int = 0
+    """What crashes took from its end: retention may have counted on it."""
+    least_retention_ms: int = FOREVER
+    least_retention_bytes: int = FOREVER
     may_compact: bool = False
+    """What its configurations allowed so far."""
     delete_asked: bool = False
     delete_done: bool = False
     loss: Loss = Loss.NOTHING
@@ -122,6 +131,15 @@ class History:
         for append in self.appends:
             yield from append.batches
 
+    def allow(self, config: LogConfig) -> None:
+        """The log is configured like this from now on."""
+        self.config = config
+        self.may_compact = self.may_compact or config.compact
+        if config.delete and config.retention_ms >= 0:
+            self.least_retention_ms = min(self.least_retention_ms, config.retention_ms)
+        if config.delete and config.retention_bytes >= 0:
+            self.least_retention_bytes = min(self.least_retention_bytes, config.retention_bytes)
+
     # After a restart
 
     def recovered(self, log: Log) -> None:
@@ -147,6 +165,7 @@ class History:
             required,
         )
         require(log.readable_offset == end, self.log_id, "recovered but not readable:", log.readable_offset, end)
+        self.lost_bytes += sum(append.size_bytes for append in self.appends if append.end_offset > end)
         self.appends = [append for append in self.appends if append.end_offset <= end]
         for append in self.appends:
             append.is_done = True
@@ -155,18 +174,25 @@ class History:
             )
         if self.appends and any(append.survives_power for append in self.appends):
             self._survives_power_up_to([append for append in self.appends if append.survives_power][-1])
-        self._check_start(log)
-        self._check_producers(log)
 
-    def _check_start(self, log: Log) -> None:
+    def check_start(self, log: Log, now_ms: int) -> None:
+        """What is gone was trimmed, or was too old or too much for a retention that the log had."""
         start = log.start_offset
         require(start >= self.trim_done, self.log_id, "a trim was undone: starts at", start, "not", self.trim_done)
-        if not self.may_expire:
+        bytes_behind = self.lost_bytes + sum(append.size_bytes for append in self.appends)
+        for header, data in self.batches():
+            bytes_behind -= len(data)
+            if header.next_offset > start:
+                break
+            is_trimmed = header.next_offset <= self.trim_asked
+            is_old = now_ms - header.max_timestamp > self.least_retention_ms
+            is_surplus = bytes_behind >= self.least_retention_bytes
             require(
-                start <= self.trim_asked, self.log_id, "starts at", start, "and nobody asked beyond", self.trim_asked
+                is_trimmed or is_old or is_surplus, self.log_id, "starts at", start, "and nothing allowed that", header
             )
 
-    def _check_producers(self, log: Log) -> None:
+    def check_producers(self, log: Log) -> None:
+        """They are as all batches ever appended made them, however many of those are still there."""
         expected: dict[int, ProducerEntry] = {}
         for batch in self.batches():
             remember(expected, batch.header)
@@ -201,6 +227,7 @@ class History:
 
     def check_complete(self, found: Sequence[Batch], log: Log) -> None:
         """Everything from the start to the readable end was read."""
+        self.check_producers(log)
         self.check_read(found, log.start_offset, log)
         expected = [batch for batch in self.batches() if batch.header.next_offset > log.start_offset]
         readable = [batch for batch in expected if batch.header.next_offset <= log.readable_offset]

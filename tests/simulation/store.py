@@ -139,7 +139,8 @@ class Simulation:
             self._machine.lose_power()
         else:
             self._machine.kill()
-        self._workload.end_life(loss)
+        # After a failed sync the page cache is worth no more than after a power cut: what it lost may be evicted.
+        self._workload.end_life(Loss.POWER if self._machine.has_failed else loss)
 
     def _rest(self) -> None:
         """Lets the store work until it has nothing to do; then every append has been answered."""

@@ -115,6 +115,18 @@ class TestFailures:
             found.add(content(machine))
         assert bytes(BLOCK) in found
 
+    def test_what_a_failed_sync_lost_may_be_gone_when_the_next_process_looks(self) -> None:
+        found = set()
+        for machine in machines():
+            file = durable_file(machine)
+            file.write([b"a" * BLOCK])
+            machine.failing_syncs = 1
+            with pytest.raises(OSError):
+                file.sync()
+            machine.kill()
+            found.add(content(machine))
+        assert found == {b"a" * BLOCK, bytes(BLOCK)}
+
     def test_a_full_disk_takes_a_part_and_refuses_the_rest(self) -> None:
         sizes = set()
         for machine in machines():

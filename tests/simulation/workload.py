@@ -21,7 +21,7 @@ from kohort.store.log import (
     StoreFailedError,
     TimestampOffset,
 )
-from kohort.wire.record_batch import HEADER_SIZE, Batch, Compression, at_offset, lay_down
+from kohort.wire.record_batch import HEADER_SIZE, NO_TIMESTAMP, Batch, Compression, at_offset, lay_down
 from kohort.wire.records import NewRecord, decode_batches, encode_batch
 from tests.simulation.disk import Trace
 from tests.simulation.oracle import Appended, History, Loss, require
@@ -45,7 +45,7 @@ class Workload:
         self._batches = 0
         self._store: Store
         self.now_ms = 1_700_000_000_000
-        self._largest_value = random.choice((20, 200, 200, 3_000))
+        self._largest_value = random.choice((20, 200, 200, 200, 3_000, 20_000))
         self._durability = random.choice((None, Durability.FSYNC, Durability.OS))
 
     # Lives
@@ -70,6 +70,7 @@ class Workload:
             log = store.log(log_id, history.config)
             history.delete_asked = False
             history.recovered(log)
+            history.check_start(log, self.now_ms)
             self._logs[log_id] = log
 
     def check_all_done(self) -> None:
@@ -100,6 +101,7 @@ class Workload:
             found += batches
             offset = batches[-1].header.next_offset
         history.check_complete(found, log)
+        history.check_start(log, self.now_ms)
 
     # Acts
 
@@ -111,6 +113,7 @@ class Workload:
                 (40, self._append),
                 (8, self._read),
                 (2, self._find_time),
+                (1, self._find_max_timestamp),
                 (2, self._trim),
                 (1, self._delete),
                 (3, self._maintain),
@@ -131,7 +134,7 @@ class Workload:
         self._topics += 1
         log_id = LogId(org_id, name, UUID(int=self._topics), partition)
         history = History(log_id, self._config())
-        self._note_config(history)
+        history.allow(history.config)
         self._trace("create", log_id, history.config)
         self._histories[log_id] = history
         self._logs[log_id] = self._store.log(log_id, history.config)
@@ -149,13 +152,6 @@ class Workload:
             compact=compact,
             delete_retention_ms=20_000,
             min_cleanable_dirty_ratio=random.choice((0.0, 0.5)),
-        )
-
-    def _note_config(self, history: History) -> None:
-        config = history.config
-        history.may_compact = history.may_compact or config.compact
-        history.may_expire = history.may_expire or (
-            config.delete and max(config.retention_ms, config.retention_bytes) > 0
         )
 
     def _pick(self) -> tuple[History, Log]:
@@ -242,6 +238,10 @@ class Workload:
         require(offsets.get(outcome.base_offset) == outcome.max_timestamp, history.log_id, "found", outcome)
         require(outcome.max_timestamp >= timestamp, history.log_id, "found for", timestamp, outcome)
 
+    def _find_max_timestamp(self) -> None:
+        history, log = self._pick()
+        log.find_max_timestamp(partial(self._found, history, NO_TIMESTAMP))
+
     def _trim(self) -> None:
         history, log = self._pick()
         offset = self._random.randint(log.start_offset, log.readable_offset)
@@ -274,8 +274,7 @@ class Workload:
 
     def _configure(self) -> None:
         history, log = self._pick()
-        history.config = self._config()
-        self._note_config(history)
+        history.allow(self._config())
         self._trace("configure", history.log_id, history.config)
         log.configure(history.config)
 
