@@ -92,8 +92,10 @@ class Exchange:
         if isinstance(answer, Refused):
             self._refuse(answer)
             return
+        on_answer = self._on_answer
+        del self._on_answer  # it leads back here: a cycle would keep the request until Python looks for cycles
         try:
-            self._on_answer(answer)
+            on_answer(answer)
         except ProtocolError as error:
             self._refuse(Refused(error.code, error.message))
         except Exception:
