@@ -8,7 +8,7 @@ import pytest
 from kohort.broker.fetch import Fetches
 from kohort.broker.fetch_sessions import FetchSessions
 from kohort.broker.partitions import Partitions
-from kohort.model.commands.data import Fetch, PartitionFetch, TopicFetch
+from kohort.model.commands.data import DeleteRecords, Fetch, PartitionFetch, PartitionTrim, TopicFetch, TopicTrims
 from kohort.model.errors import ErrorCode
 from kohort.model.ids import DEFAULT_ORG, NO_TOPIC_ID
 from kohort.model.settings import BrokerSettings
@@ -179,6 +179,22 @@ def test_a_fetch_in_a_session_waits_for_bytes_and_not_for_other_news(broker: Bro
     broker.produce("orders", "a")
     broker.turn()
     assert values_of(fetched(sent.answer)["orders", 0]) == ["a"]
+
+
+def test_a_session_is_told_of_a_start_that_moved_though_nothing_is_to_be_read(broker: BrokerInMemory) -> None:
+    broker.produce("orders", "a")
+    first = broker.ask(fetch({("orders", 0): 1, ("orders", 1): 0}, session=(0, 0)))
+    assert fetched(broker.ask(fetch({}, session=(first.session_id, 1)))) == {}
+    broker.ask(DeleteRecords((TopicTrims("orders", (PartitionTrim(0, 1),)),), 1000))
+    told = fetched(broker.ask(fetch({}, session=(first.session_id, 2))))
+    assert {key: each.log_start_offset for key, each in told.items()} == {("orders", 0): 1}
+
+
+def test_a_session_that_comes_to_believe_in_another_leader_is_told(broker: BrokerInMemory) -> None:
+    first = broker.ask(fetch({("orders", 0): 0}, session=(0, 0)))
+    believer = (TopicFetch("orders", NO_TOPIC_ID, (PartitionFetch(0, 0, 100, current_leader_epoch=5),)),)
+    again = broker.ask(fetch({}, session=(first.session_id, 1))._replace(topics=believer))
+    assert fetched(again)["orders", 0].error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def test_a_forgotten_fetch_is_never_answered_and_leaves_nothing_behind(broker: BrokerInMemory) -> None:

@@ -65,6 +65,7 @@ class _Fetching:
         "_is_reading",
         "_missing",
         "_org_id",
+        "_position",
         "_results",
         "_size",
         "_watched",
@@ -83,6 +84,7 @@ class _Fetching:
         self._size = 0
         self._bytes_left = 0
         self._missing = 0
+        self._position = 0
         self._is_reading = False
         self._has_to_answer = command.max_wait_ms <= 0
         self._alarm: Handle | None = None
@@ -93,53 +95,55 @@ class _Fetching:
 
     def read(self) -> None:
         self._results = []
+        self._watched = []
         self._size = 0
         self._bytes_left = min(self._command.max_bytes, self._fetches.max_bytes)
+        self._position = 0
         self._read_on()
 
     def _read_on(self) -> None:
         """Reads one partition after the other. If bytes have to come from disk, their arrival calls this again."""
-        wanted, results = self._interest.wanted, self._results
+        wanted = self._interest.wanted
         self._is_reading = True
-        while len(results) < len(wanted):
-            next_one = len(results)
-            self._read_one(wanted[next_one])
-            if len(results) == next_one:
+        while self._position < len(wanted):
+            if not self._read_one(wanted[self._position]):
                 self._is_reading = False
                 return
+            self._position += 1
         self._is_reading = False
         self._finish_reading()
 
-    def _read_one(self, wanted: WantedPartition) -> None:
-        partition = self._find(wanted)
+    def _read_one(self, wanted: WantedPartition) -> bool:
+        """Whether all that is to be said of the partition is there already."""
+        results = self._results
+        partition = self._fetches.partitions.find(self._org_id, wanted.topic, wanted.topic_id, wanted.partition)
         if partition is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if self._command.by_topic_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            self._results.append((wanted, PartitionFetched(wanted.partition, code)))
-            return
-
-        def found(fetched: PartitionFetched) -> None:
-            self._take(wanted, fetched)
-
+            results.append((wanted, PartitionFetched(wanted.partition, code)))
+            return True
+        self._watched.append(partition)
+        log = partition.log
+        if wanted.knows(log.start_offset, log.readable_offset):
+            return True
+        count = len(results)
         try:
             partition.fetch(
                 wanted.fetch_offset,
                 min(wanted.max_bytes, self._bytes_left),
-                found,
+                self._take,
                 read_committed=self._command.read_committed,
                 at_least_one=self._size == 0,
                 leader_epoch=wanted.current_leader_epoch,
                 last_fetched_epoch=wanted.last_fetched_epoch,
             )
         except ProtocolError as error:
-            found(PartitionFetched(wanted.partition, error.code))
+            self._take(PartitionFetched(wanted.partition, error.code))
+        return len(results) > count
 
-    def _find(self, wanted: WantedPartition) -> Partition | None:
-        return self._fetches.partitions.find(self._org_id, wanted.topic, wanted.topic_id, wanted.partition)
-
-    def _take(self, wanted: WantedPartition, fetched: PartitionFetched) -> None:
+    def _take(self, fetched: PartitionFetched) -> None:
         if self.is_answered:
             return
-        self._results.append((wanted, fetched))
+        self._results.append((self._interest.wanted[self._position], fetched))
         if fetched.records:
             size = sum(map(len, fetched.records))
             self._size += size
@@ -147,15 +151,15 @@ class _Fetching:
         elif fetched.error_code or fetched.diverging_epoch is not NO_DIVERGENCE:
             self._has_to_answer = True
         if not self._is_reading:
+            self._position += 1
             self._read_on()
 
     def _finish_reading(self) -> None:
         missing = min(self._command.min_bytes, self._fetches.max_bytes) - self._size
-        if self._has_to_answer or missing <= 0 or (self._size and any(map(_left_some, self._results))):
+        if self._has_to_answer or missing <= 0 or not self._watched:
             self._answer()
             return
-        self._watched = [found for wanted in self._interest.wanted if (found := self._find(wanted)) is not None]
-        if not self._watched:
+        if self._size and any(map(_left_some, self._results)):
             self._answer()
             return
         self._missing = missing

@@ -34,6 +34,7 @@ class WantedPartition:
     """A partition that a fetch is for: what was asked last and, in a session, what was answered last."""
 
     __slots__ = (
+        "_epochs_are_checked",
         "current_leader_epoch",
         "fetch_offset",
         "high_watermark",
@@ -55,6 +56,15 @@ class WantedPartition:
 
     def ask(self, asked: PartitionFetch) -> None:
         _, self.fetch_offset, self.max_bytes, self.current_leader_epoch, self.last_fetched_epoch = asked
+        self._epochs_are_checked = False
+
+    def knows(self, log_start_offset: int, high_watermark: int) -> bool:
+        """Whether there is nothing to read and nothing to tell: so it is with most of a large session."""
+        return (
+            self.fetch_offset == high_watermark == self.high_watermark
+            and log_start_offset == self.log_start_offset
+            and self._epochs_are_checked
+        )
 
     def takes_news(self, fetched: PartitionFetched) -> bool:
         """Whether this says something the client does not know yet; it counts as told from now on."""
@@ -68,6 +78,7 @@ class WantedPartition:
         # After an error the client is told again, whatever the watermark.
         self.high_watermark = UNKNOWN if fetched.error_code else fetched.high_watermark
         self.log_start_offset = fetched.log_start_offset
+        self._epochs_are_checked = True
         return has_news
 
 

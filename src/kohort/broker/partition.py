@@ -201,12 +201,13 @@ class Partition:
         log.read(offset, max_bytes, until_offset, found, at_least_one)
 
     def _fetched(self, buffers: tuple[Buffer, ...], divergence: EpochEndOffset) -> PartitionFetched:
+        log = self.log
         return PartitionFetched(
             self.index,
             0,
-            self.log.readable_offset,
+            log.readable_offset,
             self.last_stable_offset,
-            self.log.start_offset,
+            log.start_offset,
             buffers,
             diverging_epoch=divergence,
         )
