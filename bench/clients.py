@@ -24,6 +24,7 @@ from bench.rounds import Sample, alternate, measure
 from bench.session import Session
 
 _RECORD_SIZE: Final = 1024
+_TOUCHED: Final = 1 << 30
 _CONSUMED_AT_ONCE: Final = 10_000
 _CONSUME_TIMEOUT_S: Final = 10.0
 _JAVA_WARM_UP_S: Final = 1.5
@@ -166,7 +167,7 @@ def _producers(session: Session) -> Measured:
 def _round(session: Session, load: Any, subject: Subject) -> Sample:
     broker = session.broker(subject)
     with session.topic(broker, PARTITIONS) as topic:
-        return measure(broker, session.memory, partial(load, broker.port, topic))
+        return measure(broker, _TOUCHED, partial(load, broker.port, topic))
 
 
 FIGURES: Final = (Figure("produce-clients", "Produce by librdkafka and Java, 1 KiB records, 8 partitions", _producers),)

@@ -84,7 +84,7 @@ def _round(
 ) -> Sample:
     broker = session.broker(subject)
     offsets: Range = getattr(datasets[subject], place)
-    return measure(broker, session.memory, partial(load, broker.port, offsets, seconds))
+    return measure(broker, 0, partial(load, broker.port, offsets, seconds))
 
 
 FIGURES: Final = (Figure("consume", "Consume by raw fetch, librdkafka and Java", _consume),)

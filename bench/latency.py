@@ -45,7 +45,7 @@ def _round(session: Session, rate: int, subject: Subject) -> Sample:
         reading = fetch_frame(topic, 0, max_bytes=_FETCH_BYTES)
         return measure(
             broker,
-            session.memory,
+            0,
             partial(watch, broker.port, reading, sending.record_bytes, moments, skip=rate // 2),
             partial(pace, broker.port, [sending], rate, moments, skip=0),
         )

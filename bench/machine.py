@@ -1,13 +1,12 @@
 """What the machine is, what its memory costs just now, and how busy it is with other things.
 
-On virtual machines that give free memory back to their host, the first touch of a page costs many times what a second
-costs, and a broker that writes fresh files pays for it by luck. So between rounds some memory is held in a file on
-/dev/shm and given back right before a round: every round of every broker begins with memory that was touched lately.
+On virtual machines that give free memory back to their host, the first touch of a page costs twenty times what a second
+costs, and a broker that writes fresh files pays for it by luck. So right before a round a file is written and deleted:
+its memory is what the round's fresh files get, and every round of every broker begins alike.
 """
 
 import os
 import platform
-import shutil
 import time
 from pathlib import Path
 from typing import Final
@@ -15,31 +14,14 @@ from typing import Final
 _MB: Final = 1_000_000
 _PIECE: Final = bytes(1 << 20)
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-_SHARED_MEMORY: Final = Path("/dev/shm")
 
 
-class WarmMemory:
-    """Memory that is held while nobody measures. hold() takes it, release() gives it to the next round."""
+def touch_memory(directory: Path, size: int) -> float:
+    """Writes a file of this size and deletes it; the CPU that it cost in ms/MB.
 
-    def __init__(self, size: int) -> None:
-        self._size = size if _SHARED_MEMORY.is_dir() else 0
-        self._path = _SHARED_MEMORY / f"kohort-bench-{os.getpid()}"
-
-    def hold(self) -> None:
-        if self._path.exists() or not self._size:
-            return
-        room = shutil.disk_usage(_SHARED_MEMORY).free
-        with self._path.open("wb", buffering=0) as file:
-            for _ in range(min(self._size, room // 2) // len(_PIECE)):
-                file.write(_PIECE)
-
-    def release(self) -> None:
-        self._path.unlink(missing_ok=True)
-
-
-def fresh_write_ms_per_mb(directory: Path, size: int = 16 << 20) -> float:
-    """CPU that a fresh file in the page cache costs here and now: 0.3 where memory is warm, 5 and more where not."""
-    path = directory / "calibration"
+    0.2 where memory was touched in the last seconds, 5 and more where not.
+    """
+    path = directory / "touched"
     before = time.process_time()
     with path.open("wb", buffering=0) as file:
         for _ in range(size // len(_PIECE)):

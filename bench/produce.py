@@ -18,6 +18,7 @@ from bench.rounds import Sample, alternate, measure
 from bench.session import Session
 
 _CONNECTIONS: Final = 4
+_TOUCHED: Final = 1 << 30
 _SUBJECTS: Final = (Subject.KOHORT_OS, Subject.KAFKA, Subject.KOHORT, Subject.KAFKA_FSYNC)
 _DURABLE: Final = (
     Asked("MB/s, fsync / Kafka's default", lambda sample: sample.mb_per_s, Bar.RATIO_AT_LEAST, 0.8),
@@ -81,7 +82,7 @@ def _round(
     broker = session.broker(subject)
     with session.topic(broker, partitions) as topic:
         cycles = cycles_for(topic, partitions, batch, connections=connections, burst_size=burst_size)
-        return measure(broker, session.memory, partial(pump, broker.port, cycles, session.load_s))
+        return measure(broker, _TOUCHED, partial(pump, broker.port, cycles, session.load_s))
 
 
 FIGURES: Final = (

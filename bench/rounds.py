@@ -1,6 +1,6 @@
 """How a comparison is made: several short rounds, the brokers taking turns, the median of each broker's rounds.
 
-Every round begins alike: memory that was touched lately is given back, nothing is left to write to the disk. What a
+Every round begins alike: nothing is left to write to the disk, and some memory has just been touched. What a
 broker still has to do when the load has ended (settling, flushing) counts as its CPU: a round ends when it is quiet.
 """
 
@@ -16,6 +16,7 @@ from bench.brokers import Broker, Subject
 from bench.load import Load
 from bench.processes import run_apart
 
+_CALIBRATED: Final = 64 << 20
 _QUIET_WITHIN_S: Final = 3.0
 _QUIET_WINDOW_S: Final = 0.1
 _QUIET_CPU_S: Final = 0.01
@@ -33,6 +34,7 @@ class Sample:
     other_cpu_s: float
     """CPU of everything else on the machine: the kernel's own threads, and whoever disturbed the round."""
     fresh_write_ms_per_mb: float
+    """CPU of a fresh file in the page cache right before the load: what the broker's own files began with."""
 
     @property
     def mb_per_s(self) -> float:
@@ -59,14 +61,14 @@ class Sample:
 Samples = dict[Subject, list[Sample]]
 
 
-def measure(broker: Broker, memory: machine.WarmMemory, *loads: Callable[[], Load]) -> Sample:
+def measure(broker: Broker, touched: int, *loads: Callable[[], Load]) -> Sample:
     """One round: runs the loads at the same time, each in its own process, and watches the broker meanwhile.
 
-    The first load tells what was done; the others only help it.
+    The first load tells what was done; the others only help it. `touched` is about how much the load will write.
     """
     os.sync()
-    memory.release()
-    fresh_write = machine.fresh_write_ms_per_mb(broker.directory)
+    machine.touch_memory(broker.directory, touched)
+    fresh_write = machine.touch_memory(broker.directory, _CALIBRATED)
     broker_before, busy_before, began = broker.cpu_seconds(), machine.busy_seconds(), time.monotonic()
     finished = run_apart(*loads)
     wait_until_quiet(broker)

@@ -16,11 +16,9 @@ from bench import brokers, connection
 from bench.batches import Codec, batch_of, batch_of_size
 from bench.brokers import Broker, Subject
 from bench.frames import cycles_for
-from bench.machine import WarmMemory
 from bench.processes import run_apart
 from bench.pumping import pump
 
-_WARM_MEMORY: Final = 2 << 30
 _FILES_GONE_WITHIN_S: Final = 5.0
 
 
@@ -31,9 +29,8 @@ class Session:
         self.root = root
         self.quick = quick
         self.rounds = 1 if quick else 3
-        self.load_s = 1.0 if quick else 1.5
+        self.load_s = 0.8 if quick else 1.0
         self._warm_up_s = 2.0 if quick else 4.0
-        self.memory = WarmMemory(_WARM_MEMORY)
         self._kinds = kinds
         self._running: dict[Subject, Broker] = {}
         self._topics = itertools.count(1)
@@ -53,14 +50,13 @@ class Session:
         return broker
 
     def stop(self) -> None:
-        self.memory.release()
         for broker in self._running.values():
             broker.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
     @contextmanager
     def topic(self, broker: Broker, partitions: int) -> Iterator[str]:
-        """A fresh topic; when it is done with, it is deleted, its files too, and its memory is kept warm."""
+        """A fresh topic; when it is done with, it is deleted, and its files too."""
         name = f"bench-{next(self._topics):05}"
         connection.create_topic(broker.port, name, partitions)
         try:
@@ -69,11 +65,9 @@ class Session:
             if broker.is_alive():
                 connection.delete_topic(broker.port, name)
                 _wait_files_gone(broker.directory / "data", name)
-            self.memory.hold()
 
     def _warm_up(self, broker: Broker) -> None:
-        """Kafka compiles what runs often, and each broker touches its memory for the first time: before any measuring."""
-        self.memory.hold()
+        """First Kafka compiles what runs often, and each broker touches its memory once."""
         batches = (
             batch_of_size(1 << 20, 1024),
             batch_of_size(1 << 16, 1024),
@@ -82,7 +76,6 @@ class Session:
         )
         for batch in batches:
             with self.topic(broker, partitions=8) as topic:
-                self.memory.release()
                 cycles = cycles_for(topic, 8, batch, connections=4, burst_size=4)
                 run_apart(partial(pump, broker.port, cycles, self._warm_up_s))
 
