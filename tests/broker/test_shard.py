@@ -505,3 +505,38 @@ async def converse(conversation: list[object]) -> None:
     found: list[object] = []
     restarted.handle(DEFAULT_ORG, Metadata(None), found.append)
     assert {topic.name for topic in found[0].topics} == acknowledged
+
+
+# Coming to be, and waiting too long
+
+
+@in_a_loop
+async def test_who_waits_for_the_disk_too_long_is_told_to_ask_again_and_nothing_else_happens() -> None:
+    bench = await Bench.loaded()
+    bench.say(Add(5))
+    bench.wait(1000)
+    bench.say(Add(7))
+    bench.shard.refuse_overdue(bench.now_ms - 1000)
+    assert codes(bench.answers) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    bench.log.finish()
+    assert codes(bench.answers) == [ErrorCode.COORDINATOR_NOT_AVAILABLE, 12]
+
+
+@in_a_loop
+async def test_whoever_opened_the_shard_hears_of_each_load_before_commands_are_decided() -> None:
+    log, answers = HandCrankedLog(), list[object]()
+    shard = Shard(
+        Ledger,
+        log,
+        ledger,
+        durability=Durability.FSYNC,
+        now_ms=lambda: START_MS,
+        entropy=lambda: bytes(16),
+        call_at=lambda at_ms, due: Timer(at_ms, due),
+        on_loaded=lambda: answers.append("loaded"),
+    )
+    shard.start_loading()
+    shard.handle(DEFAULT_ORG, Ask(), answers.append)
+    await asyncio.sleep(0)
+    shard.handle(DEFAULT_ORG, Ask(), answers.append)
+    assert codes(answers) == [LOADING, "loaded", 0]

@@ -43,6 +43,8 @@ RELOAD_RETRY_MS: Final = 1000
 
 _LOADING: Final = Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The state is being loaded from its log.")
 
+_OVERDUE: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The store takes too long to confirm a write.")
+
 
 class RecordCodec(Protocol[Record]):
     """How a machine's records lie in a log: a module of wire/."""
@@ -66,6 +68,7 @@ class _Append(Generic[Record]):
 
     records: tuple[Record, ...]
     replies: list[Reply]
+    began_ms: int
 
 
 class _Owed(NamedTuple):
@@ -95,8 +98,11 @@ class Shard(Generic[Record]):
         entropy: Callable[[], bytes],
         call_at: CallAt,
         on_record: Callable[[Record], None] | None = None,
+        on_loaded: Callable[[], None] | None = None,
     ) -> None:
-        """on_record hears of what is durable: the state as snapshot records at each load, then each record in order."""
+        """on_record hears of what is durable: the state as snapshot records at each load, then each record in order.
+        on_loaded is called after each load, before the first command that comes from elsewhere.
+        """
         self._make_machine = make_machine
         self._log = log
         self._codec = codec
@@ -105,6 +111,7 @@ class Shard(Generic[Record]):
         self._entropy = entropy
         self._call_at = call_at
         self._on_record = on_record
+        self._on_loaded = on_loaded
         self._machine: Machine[Any, Record] | None = None
         self._unfinished: deque[_Append[Record]] = deque()
         self._owed: dict[Token, AnswerTo] = {}
@@ -188,7 +195,7 @@ class Shard(Generic[Record]):
         batch = encode_batch(
             [NewRecord(*encode(record), now_ms) for record in records], base_offset=self._log.end_offset
         )
-        append = _Append(records, replies)
+        append = _Append(records, replies, now_ms)
         self._unfinished.append(append)
         self._grown_bytes += len(batch.data)
         self._log.append((batch,), self._durability, partial(self._appended, append))
@@ -199,7 +206,7 @@ class Shard(Generic[Record]):
         if error is not None:
             logger.warning("%s: an append failed, the state is loaded again: %s", self._log.id, error)
             self._drop_machine()
-            self._start_reload()
+            self.start_loading()
             return
         self._unfinished.popleft()
         if self._on_record is not None:
@@ -215,13 +222,19 @@ class Shard(Generic[Record]):
             if answer_to is not None:
                 answer_to(answer)
 
+    def refuse_overdue(self, until_ms: int) -> None:
+        """Whoever has waited for the disk since this time is told to ask again. The records may still get there."""
+        for append in [append for append in self._unfinished if append.began_ms <= until_ms]:
+            replies, append.replies = append.replies, []
+            self._give(Reply(reply.token, _OVERDUE) for reply in replies)
+
     # Snapshots
 
     def _take_snapshot(self, machine: Machine[Any, Record]) -> None:
         offset = self._log.end_offset
         encoded = (self._codec.encode(record) for record in machine.snapshot())
         batches = encode_snapshot(encoded, offset, self._now_ms())
-        append: _Append[Record] = _Append((), [])
+        append: _Append[Record] = _Append((), [], self._now_ms())
         self._unfinished.append(append)
         self._snapshot_bytes = sum(len(batch.data) for batch in batches)
         self._grown_bytes = 0
@@ -237,6 +250,10 @@ class Shard(Generic[Record]):
             logger.warning("%s: the log could not be trimmed to its snapshot: %s", self._log.id, error)
 
     # Loading
+
+    def start_loading(self) -> None:
+        """Loads in the background, again and again until that succeeds; meanwhile commands are told to come again."""
+        self._reload = asyncio.get_running_loop().create_task(self._load_until_it_succeeds())
 
     async def load(self) -> None:
         """Makes the machine from its log; from then on commands are decided. StoreError if the log cannot be read."""
@@ -264,6 +281,8 @@ class Shard(Generic[Record]):
                 self._on_record(record)
         moment = Moment(self._now_ms(), self._entropy())
         self._carry_out(machine, machine.on_loaded(moment), moment)
+        if self._on_loaded is not None:
+            self._on_loaded()
 
     def _replay(self, machine: Machine[Any, Record], data: Buffer) -> None:
         replay, decode = machine.replay, self._codec.decode
@@ -296,9 +315,6 @@ class Shard(Generic[Record]):
         self._owed.clear()
         for answer_to in waiting:
             answer_to(_LOADING)
-
-    def _start_reload(self) -> None:
-        self._reload = asyncio.get_running_loop().create_task(self._load_until_it_succeeds())
 
     async def _load_until_it_succeeds(self) -> None:
         while not self._is_closed:

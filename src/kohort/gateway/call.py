@@ -6,10 +6,11 @@ message that exchange.py encodes with the same version. It decides nothing about
 Next hop: carrier/contract.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kohort.model.commands.groups import NO_ORIGIN, Origin
 from kohort.model.errors import Refused
 
 Request = Any
@@ -30,6 +31,19 @@ class Client:
     client_id: str = ""
     software_name: str = ""
     software_version: str = ""
+    connection_id: int = 0
+    """Different for every connection that there ever was to this gateway."""
+    origin: Origin = NO_ORIGIN
+    """What coordinators were last told of this client, and NO_ORIGIN as long as none was."""
+
+    def as_origin(self) -> Origin:
+        """What coordinators are told of this client: the same value as long as nothing of it changed."""
+        origin = self.origin
+        if origin is NO_ORIGIN or origin.client_id != self.client_id or origin.software_name != self.software_name:
+            # The host as java.net.InetAddress writes it, which is how Kafka tells it to whoever describes a group.
+            origin = Origin(self.client_id, f"/{self.host}", self.software_name, self.connection_id)
+            self.origin = origin
+        return origin
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}" + (f" (client id {self.client_id[:80]!r})" if self.client_id else "")
@@ -61,6 +75,9 @@ class Call(Protocol):
 
         A Refused answer, and a ProtocolError raised by the handler, become the API's error message (Api.refuse).
         """
+
+    def send_each(self, commands: Sequence[object], answer: Callable[[tuple[Any, ...]], None]) -> None:
+        """Carries several commands to the broker; answer gets what came back for each, Refused among it, in order."""
 
     def answer(self, message: Message) -> None:
         """The request's one answer."""

@@ -15,9 +15,10 @@ Next hop: exchange.py; and back from it, the socket.
 import asyncio
 import logging
 from collections import deque
+from itertools import count
 from typing import Final, Protocol, cast
 
-from kohort.carrier.contract import Carrier
+from kohort.carrier.contract import Answer, Carrier
 from kohort.gateway.budget import Budget
 from kohort.gateway.call import Client, GatewayInfo
 from kohort.gateway.exchange import Exchange
@@ -26,6 +27,7 @@ from kohort.gateway.limits import MAX_IN_FLIGHT, Limits
 from kohort.gateway.mistaken_protocol import mistaken_protocol
 from kohort.gateway.receive_buffers import ReceiveBuffers
 from kohort.gateway.routes import find_route
+from kohort.model.commands.groups import NO_ORIGIN, ConnectionLost
 from kohort.model.ids import DEFAULT_ORG, OrgId
 from kohort.wire.messages import DecodeError, decode_request_header
 from kohort.wire.record_batch import Buffer
@@ -41,13 +43,14 @@ _JOINED: Final = 2048
 class SharedByConnections:
     """What all connections of a gateway have in common."""
 
-    __slots__ = ("arriving", "buffers", "carrier", "gateway", "in_flight", "limits", "loop")
+    __slots__ = ("arriving", "buffers", "carrier", "connection_ids", "gateway", "in_flight", "limits", "loop")
 
     def __init__(self, carrier: Carrier, gateway: GatewayInfo, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
         self.carrier = carrier
         self.gateway = gateway
         self.limits = limits
         self.loop = loop
+        self.connection_ids = count(1)
         self.buffers = ReceiveBuffers()
         self.in_flight = Budget(limits.queued_max_request_bytes)
         """Requests that were handled and wait for their answers: it comes free whatever clients do."""
@@ -119,7 +122,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
         host, port = (transport.get_extra_info("peername") or ("a client gone already", 0))[:2]
-        self.client = Client(host, port)
+        self.client = Client(host, port, connection_id=next(self._shared.connection_ids))
         self._transport.set_write_buffer_limits(high=self._shared.limits.unsent_max_bytes)
         refusal = self._owner.admit(self)
         if refusal is not None:
@@ -145,6 +148,8 @@ class Connection(asyncio.BufferedProtocol):
         owed, self._exchanges = self._exchanges, deque()
         for exchange in owed:
             exchange.forget()
+        if self.client.origin is not NO_ORIGIN:
+            self.carrier.send(self.org_id, ConnectionLost(self.client.connection_id), _nothing_is_owed)
         self._out.clear()
         shared = self._shared
         self._inbox.clear()
@@ -360,3 +365,7 @@ class Connection(asyncio.BufferedProtocol):
         if 0 <= limits.connections_max_idle_ms <= still_ms and not self._exchanges and not self._is_over:
             _log.info("%s is idle for %.0f s and closed", self.client, still_ms / 1000)
             self.close()
+
+
+def _nothing_is_owed(answer: Answer) -> None:
+    """What the broker answers to a connection that is gone."""

@@ -7,7 +7,8 @@ Next hop: apis/<api_name>.py with the request, carrier/contract.py with the comm
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from kohort.carrier.contract import Answer, Carrier, Pending
@@ -33,6 +34,29 @@ class AnsweredTo(Protocol):
 
     def cut_off(self, reason: str) -> None:
         """Closes the connection and logs why."""
+
+
+class _PendingEach:
+    """The answers to several commands of one request."""
+
+    __slots__ = ("_pending", "answers", "missing")
+
+    def __init__(self, count: int) -> None:
+        self.answers: list[Answer] = [None] * count
+        self.missing = count
+        self._pending: list[Pending] = []
+
+    def add(self, pending: Pending | None) -> None:
+        if pending is not None:
+            self._pending.append(pending)
+
+    def forget(self) -> None:
+        for pending in self._pending:
+            pending.forget()
+
+    def hurry(self) -> None:
+        for pending in self._pending:
+            pending.hurry()
 
 
 class Exchange:
@@ -84,6 +108,24 @@ class Exchange:
         self._on_answer = answer
         connection = self._connection
         self.pending = connection.carrier.send(connection.org_id, command, self._take)
+
+    def send_each(self, commands: Sequence[object], answer: Callable[[tuple[Any, ...]], None]) -> None:
+        self._on_answer = answer
+        if not commands:
+            self._take(())
+            return
+        connection = self._connection
+        each = _PendingEach(len(commands))
+        for place, command in enumerate(commands):
+            each.add(connection.carrier.send(connection.org_id, command, partial(self._take_one, each, place)))
+        if each.missing:
+            self.pending = each
+
+    def _take_one(self, each: _PendingEach, place: int, answer: Answer) -> None:
+        each.answers[place] = answer
+        each.missing -= 1
+        if not each.missing:
+            self._take(tuple(each.answers))
 
     def _take(self, answer: Answer) -> None:
         """What the broker answered."""

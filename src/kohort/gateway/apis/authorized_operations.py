@@ -1,7 +1,7 @@
 """What KIP-430 answers when a client asks what it may do: everything, as Kafka answers without an authorizer.
 
-The numbers are bit fields over org.apache.kafka.common.acl.AclOperation. Used by metadata.py, describe_cluster.py and
-describe_topic_partitions.py.
+The numbers are bit fields over org.apache.kafka.common.acl.AclOperation. Used by metadata.py, describe_cluster.py,
+describe_topic_partitions.py, describe_groups.py and consumer_group_describe.py.
 """
 
 from enum import IntEnum
@@ -46,4 +46,12 @@ CLUSTER_OPERATIONS: Final = _bit_field(
     AclOperation.DESCRIBE_CONFIGS,
     AclOperation.ALTER_CONFIGS,
     AclOperation.IDEMPOTENT_WRITE,
+)
+
+GROUP_OPERATIONS: Final = _bit_field(
+    AclOperation.READ,
+    AclOperation.DELETE,
+    AclOperation.DESCRIBE,
+    AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.ALTER_CONFIGS,
 )

@@ -15,6 +15,7 @@ from kohort.machines.catalog.create_partitions import handle_create_partitions
 from kohort.machines.catalog.create_topics import handle_create_topics
 from kohort.machines.catalog.delete_topics import handle_delete_topics
 from kohort.machines.catalog.describe_configs import handle_describe_configs, handle_list_config_resources
+from kohort.machines.catalog.internal_topics import handle_create_internal_topic
 from kohort.machines.catalog.metadata import (
     handle_describe_cluster,
     handle_describe_topic_partitions,
@@ -26,6 +27,7 @@ from kohort.machines.contract import Decision, Moment, Reply, Token
 from kohort.model.commands.catalog import (
     AllocateProducerIds,
     AlterConfigs,
+    CreateInternalTopic,
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
@@ -43,6 +45,7 @@ from kohort.model.settings import BrokerSettings
 COMMANDS: Final[Mapping[type, Callable[[CatalogState, OrgId, Any, Moment], Outcome]]] = {
     AllocateProducerIds: handle_allocate_producer_ids,
     AlterConfigs: handle_alter_configs,
+    CreateInternalTopic: handle_create_internal_topic,
     CreatePartitions: handle_create_partitions,
     CreateTopics: handle_create_topics,
     DeleteTopics: handle_delete_topics,

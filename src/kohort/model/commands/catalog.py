@@ -51,6 +51,15 @@ class ProducerIdsAllocated:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class CreateInternalTopic:
+    """A topic that the broker keeps for itself, made unless the org has it already. The answer is its TopicOutcome."""
+
+    name: str
+    num_partitions: int
+    configs: tuple[tuple[str, str], ...] = ()
+
+
 # Metadata and DescribeCluster
 
 
