@@ -205,9 +205,6 @@ class FilesLog:
             refusal = OffsetOutOfRangeError(f"Offset {offset} is beyond the log's end, {self.readable_offset}.")
             self._workers.soon(partial(done, refusal))
             return
-        if offset <= self.start_offset:
-            self._workers.soon(partial(done, None))
-            return
 
         def on_noted(error: StoreError | None) -> None:
             if error is None:

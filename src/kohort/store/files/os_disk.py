@@ -9,7 +9,7 @@ import fcntl
 import mmap
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from kohort.store.files.disk import PAGE_SIZE, Buffer
 _DIRECT_FROM: Final = 64 << 10
 """Appends and reads of at least this many bytes go past the page cache."""
 _STAGING_SIZE: Final = 1 << 20
+_SMALL_BUFFER: Final = 4096
 
 
 class _Staging(threading.local):
@@ -50,12 +51,12 @@ class OsFile:
         return self._size
 
     def write(self, buffers: Sequence[Buffer]) -> None:
-        total = sum(len(buffer) for buffer in buffers)
+        total = sum(map(len, buffers))
         head = -self._size % PAGE_SIZE
         if total - head < _DIRECT_FROM:
             self._write_cached(memoryview(buffers[0] if len(buffers) == 1 else b"".join(buffers)))
             return
-        stream = _Stream(buffers, _staging.memory)
+        stream = _Stream(_of_some_size(buffers, total), _staging.memory)
         self._write_cached(stream.take(head))
         while piece := stream.take(_STAGING_SIZE):
             whole_pages = len(piece) - len(piece) % PAGE_SIZE
@@ -137,11 +138,21 @@ class OsFile:
         return self._direct
 
 
+def _of_some_size(buffers: Sequence[Buffer], total: int) -> Iterator[Buffer]:
+    """The same bytes in pieces that are worth being handled one by one."""
+    if total >= len(buffers) * _SMALL_BUFFER:
+        yield from buffers
+        return
+    together = _STAGING_SIZE * len(buffers) // total
+    for first in range(0, len(buffers), together):
+        yield b"".join(buffers[first : first + together])
+
+
 class _Stream:
     """The bytes of many buffers, taken in pieces as large as one likes, out of staging memory."""
 
-    def __init__(self, buffers: Sequence[Buffer], staging: memoryview) -> None:
-        self._buffers = iter(buffers)
+    def __init__(self, buffers: Iterator[Buffer], staging: memoryview) -> None:
+        self._buffers = buffers
         self._current = memoryview(b"")
         self._staging = staging
 

@@ -117,19 +117,8 @@ class TailPart:
         return rows
 
     def slices(self, first: int, last: int) -> list[memoryview]:
-        """The bytes of these rows, neighbours in memory as one."""
-        view = self.view
-        found: list[memoryview] = []
-        start = end = -1
-        for position, batch_end in zip(self.positions[first:last], self.ends[first:last], strict=True):
-            if position != end:
-                if end > start:
-                    found.append(view[start:end])
-                start = position
-            end = batch_end
-        if end > start:
-            found.append(view[start:end])
-        return found
+        """The bytes of these rows, without a copy."""
+        return list(map(self.view.__getitem__, map(slice, self.positions[first:last], self.ends[first:last])))
 
 
 class Tail:
@@ -187,6 +176,14 @@ class Tail:
         if len(buffers) > _FEW_PIECES and size < len(buffers) * _SMALL_PIECE:
             buffers = [b"".join(buffers)]
         return Chunk(tuple(buffers), size)
+
+    def readable_bytes(self, from_offset: int) -> int:
+        """Bytes of what is readable from this offset on, which begins a part or ends the last."""
+        return sum(
+            sum(part.ends[:rows]) - sum(part.positions[:rows])
+            for part in self.parts
+            if part.next_offset > from_offset and (rows := part.rows_before(self.readable_offset))
+        )
 
     def find_time(self, start_offset: int, timestamp: int) -> TimestampOffset | None:
         """The first readable batch from the start on whose greatest timestamp is at least this."""

@@ -1,6 +1,7 @@
 """Workers that are threads beside an event loop. They decide who runs what; outcomes come back on the loop's thread."""
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +10,10 @@ from threading import Thread
 from typing import Final, TypeVar
 
 T = TypeVar("T")
-_READERS: Final = 2
+_READERS: Final = 3
+"""One of them may be compacting for long."""
+_SWITCH_INTERVAL_SECONDS: Final = 0.0005
+"""How long a thread that computes keeps the loop's thread from the interpreter: a tenth of Python's default."""
 
 _Job = Callable[[], Callable[[], None]]
 """Does the work; what is called on the loop's thread is what it returns."""
@@ -17,6 +21,7 @@ _Job = Callable[[], Callable[[], None]]
 
 class ThreadWorkers:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL_SECONDS))
         self._loop = loop
         self._outcomes: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._is_waking = False

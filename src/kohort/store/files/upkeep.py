@@ -210,7 +210,7 @@ def _expired(log: FilesLog, now_ms: int) -> int:
     if not settled.segments:
         return 0
     summaries = [segment.summary() for segment in settled.segments]
-    unsettled_bytes = log.size_bytes - settled.size_bytes
+    unsettled_bytes = log.tail.readable_bytes(settled.next_offset)
     if unsettled_bytes:
         summaries.append(SegmentSummary(settled.next_offset, unsettled_bytes, now_ms, now_ms))
     expired = expired_segments(summaries, start_offset=log.start_offset, config=log.config, now_ms=now_ms)

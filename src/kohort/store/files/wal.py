@@ -46,12 +46,10 @@ def as_store_error(error: BaseException, what: str) -> StoreError:
     return StoreFailedError(f"The disk failed to {what}: {error}. Restart the broker; it recovers what was written.")
 
 
-class _Append(NamedTuple):
-    """Who is told, and what is readable, when a frame is durable."""
-
-    tail: Tail
-    end_offset: int
-    done: AppendDone
+_Append = tuple[Tail, int, AppendDone]
+"""Of which log, its end with the append, and who is told: a bare tuple, because one is made for each append."""
+_BATCHES: Final = int(EntryKind.BATCHES)
+_FSYNC: Final = Durability.FSYNC
 
 
 class _Waiting(NamedTuple):
@@ -142,7 +140,9 @@ class Wal:
     def begun_ms(self) -> int | None:
         """When the oldest append came that no full segment holds; None if there is none."""
         segment = self._segment
-        return segment.begun_ms if segment is not None and (segment.appends or self._has_open_frame) else None
+        if segment is None or not (segment.appends or segment.unwritten_frames or self._has_open_frame):
+            return None
+        return segment.begun_ms
 
     @property
     def _has_open_frame(self) -> bool:
@@ -160,7 +160,7 @@ class Wal:
             end_offset = header.base_offset + header.last_offset_delta + 1
             size += len(data)
         tail.end_offset = end_offset
-        append = _Append(tail, end_offset, done)
+        append = (tail, end_offset, done)
         if self._waiting or self._position + size > self._limit:
             self._wait(_Waiting(append, size, durability, batches, EntryKind.BATCHES, b""))
         else:
@@ -168,19 +168,19 @@ class Wal:
 
     def note(self, tail: Tail, kind: EntryKind, payload: bytes, done: AppendDone) -> None:
         """Writes something else about the log, behind everything appended, durably."""
-        append = _Append(tail, tail.end_offset, done)
+        append = (tail, tail.end_offset, done)
         self._wait(_Waiting(append, ENTRY_HEADER_SIZE + len(payload), Durability.FSYNC, (), kind, payload))
 
     def _lay_batches(self, append: _Append, batches: Sequence[Batch], size: int, durability: Durability) -> None:
         frame = self._frame
         assert frame is not None
-        tail = append.tail
+        tail = append[0]
         part = tail.parts[-1] if tail.parts else None
         if part is None or part.segment is not frame.segment:
             part = self._begin_part(tail, frame)
         view = part.view
         position = self._position
-        pack_entry(view, position, EntryKind.BATCHES, tail.log_number, size - ENTRY_HEADER_SIZE)
+        pack_entry(view, position, _BATCHES, tail.log_number, size - ENTRY_HEADER_SIZE)
         position += ENTRY_HEADER_SIZE
         for batch in batches:
             header = batch.header
@@ -192,7 +192,11 @@ class Wal:
             if header.producer_id >= 0:
                 part.has_producers = True
         self._position = position
-        self._take(frame, append, durability)
+        frame.appends.append(append)
+        if durability is _FSYNC:
+            frame.is_durable = True
+        if not self._is_scheduled:
+            self._commit_soon()
 
     def _begin_part(self, tail: Tail, frame: Frame) -> TailPart:
         self._record(tail, frame)
@@ -215,11 +219,8 @@ class Wal:
         self._position = start + len(payload)
         view[start : self._position] = payload
 
-    def _take(self, frame: Frame, append: _Append, durability: Durability) -> None:
-        """The append is in the frame: it is done when the frame is written."""
-        frame.appends.append(append)
-        if durability is Durability.FSYNC:
-            frame.is_durable = True
+    def _commit_soon(self) -> None:
+        """When the event loop has taken what waits, so that one commit serves it all."""
         if not self._is_scheduled:
             self._is_scheduled = True
             self._workers.soon(self._commit)
@@ -228,8 +229,9 @@ class Wal:
 
     def _wait(self, waiting: _Waiting) -> None:
         if self._failure is not None:
-            waiting.append.tail.end_offset = waiting.append.tail.readable_offset
-            self._workers.soon(partial(waiting.append.done, self._failure))
+            tail, _, done = waiting.append
+            tail.end_offset = tail.readable_offset
+            self._workers.soon(partial(done, self._failure))
             return
         self._waiting.append(waiting)
         self._admit()
@@ -246,12 +248,13 @@ class Wal:
             if kind is EntryKind.BATCHES:
                 self._lay_batches(append, batches, size, durability)
             else:
-                self._record(append.tail, frame)
-                self._lay_entry(frame, kind, append.tail.log_number, payload)
-                self._take(frame, append, durability)
-        if self._waiting and not self._is_scheduled:
-            self._is_scheduled = True
-            self._workers.soon(self._commit)
+                self._record(append[0], frame)
+                self._lay_entry(frame, kind, append[0].log_number, payload)
+                frame.appends.append(append)
+                frame.is_durable = True
+                self._commit_soon()
+        if self._waiting:
+            self._commit_soon()
 
     def _make_room(self, size: int) -> bool:
         """Begins the next segment, if there is one free."""
@@ -278,16 +281,15 @@ class Wal:
         """Nothing more goes into the current segment: it can be settled once its frames are written."""
         self._close_frame()
         segment = self._segment
-        if segment is None or not segment.appends:
+        if segment is None or not (segment.appends or segment.unwritten_frames):
             return
         segment.is_sealed = True
         self._segment = self._frame = None
         self._limit = -1
         if not segment.unwritten_frames:
             self._on_sealed(segment)
-        elif not self._is_scheduled:
-            self._is_scheduled = True
-            self._workers.soon(self._commit)
+        else:
+            self._commit_soon()
 
     def _close_frame(self) -> None:
         """What the open frame holds is a frame of its own; the next one begins on the next page."""
@@ -295,7 +297,6 @@ class Wal:
         if frame is None or segment is None or not frame.appends:
             return
         frame.end = self._position
-        segment.appends += len(frame.appends)
         segment.unwritten_frames += 1
         self._closed_frames.append(frame)
         start = page_up(frame.end)
@@ -411,18 +412,19 @@ class Wal:
                 tail.readable_offset = end_offset
                 done(None)
         for frame in frames:
-            self._count_written(frame.segment)
+            self._count_written(frame)
 
     def _commit_next(self) -> None:
         """Keeps the writer busy while this thread tells who waited; what is written here comes after that."""
         frames = [*self._closed_frames, *([self._frame] if self._frame is not None else [])]
         if any(frame.is_durable for frame in frames):
             self._commit()
-        elif not self._is_scheduled:
-            self._is_scheduled = True
-            self._workers.soon(self._commit)
+        else:
+            self._commit_soon()
 
-    def _count_written(self, segment: WalSegment) -> None:
+    def _count_written(self, frame: Frame) -> None:
+        segment = frame.segment
+        segment.appends += len(frame.appends)
         segment.unwritten_frames -= 1
         if segment.is_sealed and not segment.unwritten_frames:
             self._on_sealed(segment)
@@ -481,11 +483,11 @@ class Wal:
             for tail in frame.made:
                 tail.is_recorded = False
         for append in refused:
-            append.tail.roll_back()
+            append[0].roll_back()
         if frames:
             self._resume(frames)
-        for append in refused:
-            append.done(error)
+        for _, _, done in refused:
+            done(error)
 
     def _resume(self, frames: list[Frame]) -> None:
         """The first of these frames is begun again; segments begun after its own are given back."""
@@ -495,6 +497,7 @@ class Wal:
             self._memory.give_back(unused.memory)
         segment.is_sealed = False
         segment.unwritten_frames = 0
+        segment.chain = self._chain
         self._segment = segment
         self._begin_frame(segment, frames[0].start)
 
@@ -519,4 +522,5 @@ class Wal:
 
 
 def _abandoned(append: _Append, tail: Tail, reason: StoreError) -> _Append:
-    return append._replace(done=lambda _: append.done(reason)) if append.tail is tail else append
+    of, end_offset, done = append
+    return (of, end_offset, lambda _: done(reason)) if of is tail else append

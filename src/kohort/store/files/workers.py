@@ -13,10 +13,10 @@ class Workers(Protocol):
         """For the WAL writer only: runs one after the other, in order."""
 
     def settle(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """For settling, retention and compaction: runs one after the other, in order, beside the writer."""
+        """For settling, and all else that changes what is settled: runs one after the other, beside the writer."""
 
     def read(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        """For reads of cold segments: several at once, in any order."""
+        """For reads of segments, and for compaction: several at once, in any order, though some take long."""
 
     def soon(self, work: Callable[[], None]) -> None:
         """Runs on the caller's thread when it has taken what is waiting: the moment a group commit gathers for."""
