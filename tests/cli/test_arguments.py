@@ -61,3 +61,15 @@ def test_the_settings_page_lists_each_setting_with_its_default() -> None:
     page = settings_page()
     assert "num.partitions=1\n" in page
     assert "durability=fsync\n" in page
+
+
+def test_the_flags_of_consumer_groups_are_settings_by_another_name() -> None:
+    settings = settings_of("--consumer-session-timeout-ms=7", "--consumer-assignors", "range,uniform")
+    assert settings.group_consumer_session_timeout_ms == 7
+    assert settings.group_consumer_assignors == ("range", "uniform")
+
+
+def test_the_new_protocol_is_on_unless_it_is_turned_off() -> None:
+    assert settings_of().group_coordinator_rebalance_protocols == ("classic", "consumer")
+    assert settings_of("--enable-new-protocol").group_coordinator_rebalance_protocols == ("classic", "consumer")
+    assert settings_of("--no-enable-new-protocol").group_coordinator_rebalance_protocols == ("classic",)

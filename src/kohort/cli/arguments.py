@@ -16,7 +16,18 @@ from kohort.model.settings import BROKER_SETTINGS, BrokerSettings, parse_listene
 
 ENVIRONMENT_PREFIX: Final = "KOHORT_"
 
-_FLAGS: Final = {"data_dir": "log.dirs", "node_id": "node.id", "durability": "durability"}
+_FLAGS: Final = {
+    "data_dir": "log.dirs",
+    "node_id": "node.id",
+    "durability": "durability",
+    "consumer_session_timeout_ms": "group.consumer.session.timeout.ms",
+    "consumer_heartbeat_interval_ms": "group.consumer.heartbeat.interval.ms",
+    "consumer_assignors": "group.consumer.assignors",
+    "consumer_max_group_size": "group.consumer.max.size",
+    "consumer_min_session_timeout_ms": "group.consumer.min.session.timeout.ms",
+    "consumer_max_session_timeout_ms": "group.consumer.max.session.timeout.ms",
+    "enable_new_protocol": "group.coordinator.rebalance.protocols",
+}
 """Flags that are a setting by another name."""
 
 _EPILOG: Final = """\
@@ -63,12 +74,37 @@ def _add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--durability",
         help="a write is acknowledged when: fsync, the disk has it; os, the operating system has it (fsync)",
     )
+    _add_group_arguments(parser)
     parser.add_argument("--config", metavar="FILE", type=Path, help="a file of settings, a line each: name=value")
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], dest="settings", help="any setting by its name"
     )
     parser.add_argument("--settings", action="store_true", dest="list_settings", help="list all settings and stop")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+
+
+def _add_group_arguments(parser: argparse.ArgumentParser) -> None:
+    groups = parser.add_argument_group("consumer groups of the new protocol, KIP-848")
+    groups.add_argument("--consumer-session-timeout-ms", help="how long a member may be silent (45000)")
+    groups.add_argument("--consumer-heartbeat-interval-ms", help="how often members send heartbeats (1000)")
+    groups.add_argument("--consumer-assignors", metavar="NAMES", help="the first is the default (uniform,range)")
+    groups.add_argument("--consumer-max-group-size", help="how many members a group may have (2147483647)")
+    groups.add_argument("--consumer-min-session-timeout-ms", help="the least that a group may be given (10000)")
+    groups.add_argument("--consumer-max-session-timeout-ms", help="the most that a group may be given (300000)")
+    protocol = groups.add_mutually_exclusive_group()
+    protocol.add_argument(
+        "--enable-new-protocol",
+        action="store_const",
+        const="classic,consumer",
+        help="serve groups of this protocol beside classic ones (the default)",
+    )
+    protocol.add_argument(
+        "--no-enable-new-protocol",
+        action="store_const",
+        const="classic",
+        dest="enable_new_protocol",
+        help="serve classic groups only",
+    )
 
 
 def broker_settings(typed: argparse.Namespace, environment: Mapping[str, str]) -> BrokerSettings:

@@ -89,6 +89,10 @@ def _one_directory(name: str, value: Value) -> str | None:
     return f"{name} must name one directory, but it names {len(value)}."
 
 
+def _assignors(name: str, value: Value) -> str | None:
+    return list_of("uniform", "range")(name, value) if value else f"{name} must name an assignor."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
     """Every setting of a broker as a value. Immutable: a changed one is a new BrokerSettings."""
@@ -220,6 +224,96 @@ class BrokerSettings:
     )
     log_message_timestamp_after_max_ms: int = _setting(
         _LONG, 3_600_000, "How far a producer's timestamp may lie in the future.", at_least(0), dynamic=True
+    )
+
+    # Groups of the classic protocol
+
+    group_min_session_timeout_ms: int = _setting(
+        _INT, 6000, "The shortest session timeout that a classic member may ask for.", at_least(1)
+    )
+    group_max_session_timeout_ms: int = _setting(
+        _INT, 1_800_000, "The longest session timeout that a classic member may ask for.", at_least(1)
+    )
+    group_initial_rebalance_delay_ms: int = _setting(
+        _INT, 300, "How long an empty group waits for more members before its first rebalance.", at_least(0)
+    )
+    group_max_size: int = _setting(_INT, INT_MAX, "How many members a classic group may have.", at_least(1))
+
+    # Groups of the consumer protocol (KIP-848)
+
+    group_coordinator_rebalance_protocols: tuple[str, ...] = _setting(
+        _LIST, ("classic", "consumer"), "The protocols that groups may follow.", list_of("classic", "consumer")
+    )
+    group_consumer_session_timeout_ms: int = _setting(
+        _INT, 45_000, "How long a member of a consumer group may be silent before it is taken for dead.", at_least(1)
+    )
+    group_consumer_min_session_timeout_ms: int = _setting(
+        _INT, 10_000, "The shortest session timeout that a group may be given.", at_least(1)
+    )
+    group_consumer_max_session_timeout_ms: int = _setting(
+        _INT, 300_000, "The longest session timeout that a group may be given.", at_least(1)
+    )
+    group_consumer_heartbeat_interval_ms: int = _setting(
+        _INT, 1000, "How often a member of a consumer group is told to send heartbeats.", at_least(1)
+    )
+    group_consumer_min_heartbeat_interval_ms: int = _setting(
+        _INT, 100, "The shortest heartbeat interval that a group may be given.", at_least(1)
+    )
+    group_consumer_max_heartbeat_interval_ms: int = _setting(
+        _INT, 15_000, "The longest heartbeat interval that a group may be given.", at_least(1)
+    )
+    group_consumer_max_size: int = _setting(_INT, INT_MAX, "How many members a consumer group may have.", at_least(1))
+    group_consumer_assignors: tuple[str, ...] = _setting(
+        _LIST,
+        ("uniform", "range"),
+        "The assignors that members may choose among; the first is that of those who do not.",
+        _assignors,
+    )
+    group_consumer_assignment_interval_ms: int = _setting(
+        _INT, 0, "How long a target assignment stands at least before another is made.", between(0, 15_000)
+    )
+    group_consumer_migration_policy: str = _setting(
+        _STRING,
+        "bidirectional",
+        "Which groups with members may change their protocol: to the consumer protocol (upgrade), back to the classic "
+        "one (downgrade), both, or none.",
+        one_of("disabled", "bidirectional", "upgrade", "downgrade"),
+    )
+    group_consumer_regex_refresh_interval_ms: int = _setting(
+        _INT, 600_000, "How often regular expressions of subscriptions are matched anew.", at_least(10_000)
+    )
+
+    # All groups, and their offsets
+
+    group_push_enable: bool = _setting(
+        _BOOLEAN,
+        True,
+        "Hold heartbeats that have nothing to say, of clients that bear it, so that news reaches members at once.",
+    )
+    group_lost_connection_grace_ms: int = _setting(
+        _INT,
+        -1,
+        "How long a dynamic member may be silent after its connection broke. -1: the larger of 3 s and 2.5 times its "
+        "heartbeat cadence; 0: as long as its session.",
+        at_least(-1),
+    )
+    offset_metadata_max_bytes: int = _setting(
+        _INT, 4096, "How many characters the metadata of a committed offset may have.", at_least(0)
+    )
+    offsets_commit_timeout_ms: int = _setting(
+        _INT, 5000, "How long the store may take to confirm a change of a group before it has failed.", at_least(1)
+    )
+    offsets_retention_minutes: int = _setting(
+        _INT, 10_080, "How long offsets are kept that no group needs any more.", at_least(1)
+    )
+    offsets_retention_check_interval_ms: int = _setting(
+        _LONG, 600_000, "How often offsets are looked through for what retention takes.", at_least(1)
+    )
+    offsets_topic_num_partitions: int = _setting(
+        _INT, 50, "Partitions of __consumer_offsets. It must not change while an org has that topic.", at_least(1)
+    )
+    offsets_topic_segment_bytes: int = _setting(
+        _INT, 104_857_600, "The segment.bytes of __consumer_offsets.", at_least(1 << 20)
     )
 
     # Housekeeping

@@ -1,0 +1,31 @@
+"""The topics of the org as a shard of groups knows them: told by the broker, never written.
+
+Next hop: none; offsets.py and the consumer groups look here.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+from kohort.model.topics import Topic
+
+
+class Topics:
+    """All topics at one time."""
+
+    __slots__ = ("_by_id", "by_name", "rack")
+
+    def __init__(self, by_name: Mapping[str, Topic], rack: str | None = None) -> None:
+        self.by_name: Final = by_name
+        self.rack: Final = rack
+        """Where every replica stands."""
+        self._by_id: dict[UUID, Topic] | None = None
+
+    def by_id(self, topic_id: UUID) -> Topic | None:
+        """Most shards are never asked, so the index is made when one is."""
+        if self._by_id is None:
+            self._by_id = {topic.topic_id: topic for topic in self.by_name.values()}
+        return self._by_id.get(topic_id)
+
+
+NO_TOPICS: Final = Topics({})
