@@ -61,6 +61,7 @@ class Server:
 
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
+        self._directory = Path(settings.log_dirs[0]).absolute()
         self._stop = asyncio.Event()
         self._failure: Exception | None = None
 
@@ -93,11 +94,10 @@ class Server:
 
         began = time.monotonic()
         settings = self._settings
-        directory = Path(settings.log_dirs[0]).absolute()
         listener_at = parse_listener(settings.listeners[0])
         advertised = parse_listener((settings.advertised_listeners or settings.listeners)[0])
         store = FilesStore(
-            OsDisk(directory), ThreadWorkers(loop), FilesSettings(), now_ms=_now_ms, on_failure=self._on_failure
+            OsDisk(self._directory), ThreadWorkers(loop), FilesSettings(), now_ms=_now_ms, on_failure=self._on_failure
         )
         store_epoch = store.open()
         listener: Listener | None = None
@@ -119,7 +119,7 @@ class Server:
             gc.freeze()
             _log.info(
                 "kohort %s is ready after %.0f ms at %s:%d, its data in %s",
-                *(__version__, (time.monotonic() - began) * 1000, listener_at.host, port, directory),
+                *(__version__, (time.monotonic() - began) * 1000, listener_at.host, port, self._directory),
             )
             await self._stop.wait()
             _log.info("stopping")

@@ -5,8 +5,8 @@ Next hop: none; offsets.py and the consumer groups look here.
 
 from collections.abc import Mapping
 from typing import Final
-from uuid import UUID
 
+from kohort.model.ids import TopicId
 from kohort.model.topics import Topic
 
 
@@ -19,9 +19,9 @@ class Topics:
         self.by_name: Final = by_name
         self.rack: Final = rack
         """Where every replica stands."""
-        self._by_id: dict[UUID, Topic] | None = None
+        self._by_id: dict[TopicId, Topic] | None = None
 
-    def by_id(self, topic_id: UUID) -> Topic | None:
+    def by_id(self, topic_id: TopicId) -> Topic | None:
         """Most shards are never asked, so the index is made when one is."""
         if self._by_id is None:
             self._by_id = {topic.topic_id: topic for topic in self.by_name.values()}

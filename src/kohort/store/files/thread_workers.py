@@ -19,6 +19,35 @@ _Job = Callable[[], Callable[[], None]]
 """Does the work; what is called on the loop's thread is what it returns."""
 
 
+class _Lane:
+    """Threads that do one kind of work, started when there is some."""
+
+    def __init__(self, name: str, threads: int, report: Callable[[Callable[[], None]], None]) -> None:
+        self._name = name
+        self._count = threads
+        self._report = report
+        self._threads: list[Thread] = []
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+
+    def give(self, job: _Job) -> None:
+        if len(self._threads) < self._count:
+            thread = Thread(target=self._run, name=self._name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        self._jobs.put(job)
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            self._report(job())
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+
 class ThreadWorkers:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL_SECONDS))
@@ -28,26 +57,17 @@ class ThreadWorkers:
         self._unfinished = 0
         self._soon: deque[Callable[[], None]] = deque()
         self._is_soon = False
-        self._threads: list[tuple[Thread, SimpleQueue[_Job | None]]] = []
-        self._writer = self._start("kohort-wal", 1)
-        self._settler = self._start("kohort-settle", 1)
-        self._reader = self._start("kohort-read", _READERS)
+        self._writer = _Lane("kohort-wal", 1, self._report)
+        self._settler = _Lane("kohort-settle", 1, self._report)
+        self._reader = _Lane("kohort-read", _READERS, self._report)
 
-    def _start(self, name: str, count: int) -> "SimpleQueue[_Job | None]":
-        jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        for _ in range(count):
-            thread = Thread(target=self._run, args=(jobs,), name=name, daemon=True)
-            thread.start()
-            self._threads.append((thread, jobs))
-        return jobs
-
-    def _run(self, jobs: "SimpleQueue[_Job | None]") -> None:
-        while (job := jobs.get()) is not None:
-            self._outcomes.put(job())
-            if not self._is_waking:
-                self._is_waking = True
-                with suppress(RuntimeError):  # the loop is closed: close() collects what is left
-                    self._loop.call_soon_threadsafe(self._deliver)
+    def _report(self, outcome: Callable[[], None]) -> None:
+        """Called by a thread: has the outcome brought to the loop, with one call for all that are ready."""
+        self._outcomes.put(outcome)
+        if not self._is_waking:
+            self._is_waking = True
+            with suppress(RuntimeError):  # the loop is closed: close() collects what is left
+                self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         self._is_waking = False
@@ -59,9 +79,7 @@ class ThreadWorkers:
         self._unfinished -= 1
         outcome()
 
-    def _give(
-        self, jobs: "SimpleQueue[_Job | None]", work: Callable[[], T], done: Callable[[T | BaseException], None]
-    ) -> None:
+    def _give(self, lane: _Lane, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         def job() -> Callable[[], None]:
             try:
                 outcome: T | BaseException = work()
@@ -70,7 +88,7 @@ class ThreadWorkers:
             return lambda: done(outcome)
 
         self._unfinished += 1
-        jobs.put(job)
+        lane.give(job)
 
     def write(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self._give(self._writer, work, done)
@@ -97,7 +115,5 @@ class ThreadWorkers:
             self._run_soon()
             if self._unfinished and not self._soon:
                 self._finish(self._outcomes.get())
-        for _, jobs in self._threads:
-            jobs.put(None)
-        for thread, _ in self._threads:
-            thread.join()
+        for lane in (self._writer, self._settler, self._reader):
+            lane.close()
