@@ -23,6 +23,7 @@ class Playbook:
         self.now_ms = START_MS
         self.records: list[object] = []
         """What the machine wrote, oldest first."""
+        self.events: list[Any] = []
         self.answers: dict[Token, object] = {}
         self.timers: dict[Hashable, int] = {}
         self._moments = 0
@@ -64,9 +65,8 @@ class Playbook:
         return Moment(self.now_ms, self._moments.to_bytes(16, "big"))
 
     def _do(self, decision: Decision[Any]) -> None:
-        for record in decision.records:
-            self.machine.replay(record)
         self.records += decision.records
+        self.events += decision.events
         for reply in decision.replies:
             assert reply.token not in self.answers, f"token {reply.token} was answered twice"
             self.answers[reply.token] = reply.answer

@@ -11,6 +11,9 @@ from kohort.machines.contract import CancelTimer, Decision, Moment, Reply, SetTi
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.ids import OrgId
 
+BROKEN = -13
+"""Adding this fails half-way."""
+
 
 class Add(NamedTuple):
     number: int
@@ -46,7 +49,7 @@ class Ledger:
             case Add(0):
                 raise ProtocolError(ErrorCode.INVALID_REQUEST, f"nothing to add to {self.total}")
             case Add(number):
-                return Decision((TotalRecord(self.total + number),), (Reply(token, self.total + number),))
+                return self._add(number, token)
             case Ask():
                 return Decision(replies=(Reply(token, self.total),))
             case AddLater(number, at_ms):
@@ -61,7 +64,14 @@ class Ledger:
     def on_timer(self, key: Hashable, moment: Moment) -> Decision[TotalRecord]:
         assert isinstance(key, int)
         number, token = self.later.pop(key)
-        return Decision((TotalRecord(self.total + number),), (Reply(token, self.total + number),))
+        return self._add(number, token)
+
+    def _add(self, number: int, token: Token) -> Decision[TotalRecord]:
+        record = TotalRecord(self.total + number)
+        self.replay(record)
+        if number == BROKEN:
+            raise RuntimeError("a mistake in the machine, after it changed its state")
+        return Decision((record,), (Reply(token, record.total),), events=(record,))
 
     def on_forget(self, token: Token, moment: Moment) -> Decision[TotalRecord]:
         return Decision()

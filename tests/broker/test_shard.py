@@ -22,7 +22,7 @@ from kohort.wire.record_batch import HEADER_SIZE
 from kohort.wire.records import decode_records
 from tests.broker import ledger
 from tests.broker.hand_cranked_log import HandCrankedLog
-from tests.broker.ledger import Add, AddLater, Ask, Forget, Ledger, TotalRecord
+from tests.broker.ledger import BROKEN, Add, AddLater, Ask, Forget, Ledger, TotalRecord
 
 START_MS = 1_000_000
 T = ParamSpec("T")
@@ -57,6 +57,7 @@ class Bench:
         self.timers: list[Timer] = []
         self.answers: list[object] = []
         self.heard: list[TotalRecord] = []
+        self.events: list[object] = []
         self.shard = Shard(
             Ledger,
             self.log,
@@ -66,6 +67,7 @@ class Bench:
             entropy=lambda: bytes(16),
             call_at=self._call_at,
             on_record=self.heard.append,
+            on_event=self.events.append,
         )
 
     @classmethod
@@ -299,6 +301,37 @@ async def test_a_reload_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatc
     await asyncio.sleep(0.05)
     assert bench.log.reads_fail == 0
     assert bench.total() == 5
+
+
+@in_a_loop
+async def test_a_machine_that_fails_half_way_is_loaded_again_with_what_was_being_appended() -> None:
+    bench = await Bench.loaded()
+    bench.say(Add(5))
+    bench.say(Add(BROKEN))
+    bench.say(Ask())
+    assert codes(bench.answers) == [LOADING, ErrorCode.UNKNOWN_SERVER_ERROR, LOADING]
+    bench.log.finish()
+    await asyncio.sleep(0.05)
+    assert bench.total() == 5
+
+
+@in_a_loop
+async def test_a_machine_that_fails_at_a_timer_is_loaded_again() -> None:
+    bench = await Bench.loaded()
+    bench.say(AddLater(BROKEN, START_MS + 10))
+    bench.wait(10)
+    await asyncio.sleep(0.05)
+    assert codes(bench.answers) == [LOADING]
+    assert bench.total() == 0
+
+
+@in_a_loop
+async def test_events_are_told_when_their_records_are_durable() -> None:
+    bench = await Bench.loaded()
+    bench.say(Add(5))
+    assert bench.events == []
+    bench.log.finish()
+    assert bench.events == [TotalRecord(5)]
 
 
 @in_a_loop

@@ -1,10 +1,12 @@
 """A shard: one machine on one log. It does what the machine decides, and keeps what clients see behind what is durable.
 
-Theory. A decision's records are replayed at once, so the next command sees them, and then appended. A reply goes out
-when every record that it could have seen is durable: its own, and all that were appended before and are not yet done.
-So unfinished appends stand in a line, and a reply waits behind the last of them. If an append fails, nothing is undone:
-the machine is dropped with all who wait for it, and a new one is loaded from the log. Who is answered
+Theory. A decision's records are replayed by the machine as it decides, so the next command sees them, and appended
+here. A reply goes out when every record that it could have seen is durable: its own, and all that were appended before
+and are not yet done. So unfinished appends stand in a line, and a reply waits behind the last of them. If an append
+fails, nothing is undone: the machine is dropped with all who wait for it, and a new one is loaded from the log. Who is
+answered
 COORDINATOR_LOAD_IN_PROGRESS asks again; what it asked for may or may not have happened, as after a lost connection.
+The same is done with a machine that failed half-way, whose state nobody can trust.
 
 When the log has grown by more than its last snapshot, the machine's state is appended as a snapshot, between two
 control batches of Kafka's kind, and the log is trimmed to where that begins.
@@ -40,8 +42,12 @@ READ_BYTES: Final = 1 << 20
 MIN_GROWTH_BYTES: Final = 1 << 20
 """No snapshot is taken before the log has grown by this much."""
 RELOAD_RETRY_MS: Final = 1000
+APPEND_CHECK_MS: Final = 2
+"""How often a reload looks whether the appends before it are done."""
 
 _LOADING: Final = Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The state is being loaded from its log.")
+
+_MACHINE_FAILED: Final = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker's log says what went wrong.")
 
 _OVERDUE: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The store takes too long to confirm a write.")
 
@@ -68,6 +74,7 @@ class _Append(Generic[Record]):
 
     records: tuple[Record, ...]
     replies: list[Reply]
+    events: list[object]
     began_ms: int
 
 
@@ -98,9 +105,11 @@ class Shard(Generic[Record]):
         entropy: Callable[[], bytes],
         call_at: CallAt,
         on_record: Callable[[Record], None] | None = None,
+        on_event: Callable[[object], None] | None = None,
         on_loaded: Callable[[], None] | None = None,
     ) -> None:
         """on_record hears of what is durable: the state as snapshot records at each load, then each record in order.
+        on_event hears of the events of decisions that are durable.
         on_loaded is called after each load, before the first command that comes from elsewhere.
         """
         self._make_machine = make_machine
@@ -111,6 +120,7 @@ class Shard(Generic[Record]):
         self._entropy = entropy
         self._call_at = call_at
         self._on_record = on_record
+        self._on_event = on_event
         self._on_loaded = on_loaded
         self._machine: Machine[Any, Record] | None = None
         self._unfinished: deque[_Append[Record]] = deque()
@@ -136,23 +146,23 @@ class Shard(Generic[Record]):
             decision = machine.handle(org_id, command, token, moment)
         except ProtocolError as refusal:
             decision = Decision(replies=(Reply(token, Refused(refusal.code, refusal.message)),))
+        except Exception:
+            self._drop_failed_machine()
+            answer_to(_MACHINE_FAILED)
+            return None
         self._owed[token] = answer_to
-        self._carry_out(machine, decision, moment)
+        self._carry_out(decision, moment.now_ms)
         return _Owed(self, token) if token in self._owed else None
 
     def forget(self, token: Token) -> None:
         """Nobody waits for this answer any more."""
-        machine = self._machine
-        if self._owed.pop(token, None) is not None and machine is not None:
-            moment = Moment(self._now_ms(), self._entropy())
-            self._carry_out(machine, machine.on_forget(token, moment), moment)
+        if self._owed.pop(token, None) is not None and self._machine is not None:
+            self._decide(self._machine.on_forget, token)
 
     def hurry(self, token: Token) -> None:
         """Another request waits behind this answer: it comes now, if the machine only held it back."""
-        machine = self._machine
-        if token in self._owed and machine is not None:
-            moment = Moment(self._now_ms(), self._entropy())
-            self._carry_out(machine, machine.on_hurry(token, moment), moment)
+        if token in self._owed and self._machine is not None:
+            self._decide(self._machine.on_hurry, token)
 
     def close(self) -> None:
         """Decides nothing from now on. Whoever waits is told to ask again."""
@@ -162,25 +172,32 @@ class Shard(Generic[Record]):
         self._drop_machine()
 
     def _on_timer(self, key: Hashable) -> None:
-        machine = self._machine
         del self._timers[key]
-        if machine is not None:
-            moment = Moment(self._now_ms(), self._entropy())
-            self._carry_out(machine, machine.on_timer(key, moment), moment)
+        if self._machine is not None:
+            self._decide(self._machine.on_timer, key)
 
     # Decisions
 
-    def _carry_out(self, machine: Machine[Any, Record], decision: Decision[Record], moment: Moment) -> None:
+    def _decide(self, decide: Callable[[Any, Moment], Decision[Record]], about: object) -> None:
+        moment = Moment(self._now_ms(), self._entropy())
+        try:
+            decision = decide(about, moment)
+        except Exception:
+            self._drop_failed_machine()
+            return
+        self._carry_out(decision, moment.now_ms)
+
+    def _carry_out(self, decision: Decision[Record], now_ms: int) -> None:
         """Timers before replies: an answer may bring the next command before it returns."""
         for timer in decision.timers:
             self._set_timer(timer)
         if decision.records:
-            for record in decision.records:
-                machine.replay(record)
-            self._append(decision.records, list(decision.replies), moment.now_ms)
+            self._append(decision, now_ms)
         elif self._unfinished:
             self._unfinished[-1].replies += decision.replies
+            self._unfinished[-1].events += decision.events
         else:
+            self._tell(decision.events)
             self._give(decision.replies)
 
     def _set_timer(self, timer: SetTimer | CancelTimer) -> None:
@@ -190,12 +207,12 @@ class Shard(Generic[Record]):
         if isinstance(timer, SetTimer):
             self._timers[timer.key] = self._call_at(timer.at_ms, partial(self._on_timer, timer.key))
 
-    def _append(self, records: tuple[Record, ...], replies: list[Reply], now_ms: int) -> None:
+    def _append(self, decision: Decision[Record], now_ms: int) -> None:
         encode = self._codec.encode
         batch = encode_batch(
-            [NewRecord(*encode(record), now_ms) for record in records], base_offset=self._log.end_offset
+            [NewRecord(*encode(record), now_ms) for record in decision.records], base_offset=self._log.end_offset
         )
-        append = _Append(records, replies, now_ms)
+        append = _Append(decision.records, list(decision.replies), list(decision.events), now_ms)
         self._unfinished.append(append)
         self._grown_bytes += len(batch.data)
         self._log.append((batch,), self._durability, partial(self._appended, append))
@@ -212,6 +229,7 @@ class Shard(Generic[Record]):
         if self._on_record is not None:
             for record in append.records:
                 self._on_record(record)
+        self._tell(append.events)
         self._give(append.replies)
         if self._machine is not None and self._grown_bytes > max(self._snapshot_bytes, MIN_GROWTH_BYTES):
             self._take_snapshot(self._machine)
@@ -221,6 +239,11 @@ class Shard(Generic[Record]):
             answer_to = self._owed.pop(token, None)
             if answer_to is not None:
                 answer_to(answer)
+
+    def _tell(self, events: Iterable[object]) -> None:
+        if self._on_event is not None:
+            for event in events:
+                self._on_event(event)
 
     def refuse_overdue(self, until_ms: int) -> None:
         """Whoever has waited for the disk since this time is told to ask again. The records may still get there."""
@@ -234,7 +257,7 @@ class Shard(Generic[Record]):
         offset = self._log.end_offset
         encoded = (self._codec.encode(record) for record in machine.snapshot())
         batches = encode_snapshot(encoded, offset, self._now_ms())
-        append: _Append[Record] = _Append((), [], self._now_ms())
+        append: _Append[Record] = _Append((), [], [], self._now_ms())
         self._unfinished.append(append)
         self._snapshot_bytes = sum(len(batch.data) for batch in batches)
         self._grown_bytes = 0
@@ -280,7 +303,7 @@ class Shard(Generic[Record]):
             for record in machine.snapshot():
                 self._on_record(record)
         moment = Moment(self._now_ms(), self._entropy())
-        self._carry_out(machine, machine.on_loaded(moment), moment)
+        self._carry_out(machine.on_loaded(moment), moment.now_ms)
         if self._on_loaded is not None:
             self._on_loaded()
 
@@ -316,8 +339,18 @@ class Shard(Generic[Record]):
         for answer_to in waiting:
             answer_to(_LOADING)
 
+    def _drop_failed_machine(self) -> None:
+        """A mistake of ours, told with its traceback: what the machine has replayed by now is in no log."""
+        logger.exception("%s: a decision failed, the state is loaded again", self._log.id)
+        self._drop_machine()
+        self.start_loading()
+
     async def _load_until_it_succeeds(self) -> None:
+        """What a dropped machine was appending is the new one's past as well, so its end is waited for."""
         while not self._is_closed:
+            if self._log.readable_offset < self._log.end_offset:
+                await asyncio.sleep(APPEND_CHECK_MS / 1000)
+                continue
             try:
                 await self.load()
             except (StoreError, DecodeError) as failure:

@@ -1,11 +1,13 @@
 """What a state machine is here, and what the broker may ask of it.
 
 A machine gets a command and the moment, and decides: records to write, replies to give, timers to set. It never does.
-`replay` is the only thing that changes durable state, so a live decision and a restart go through the same lines.
+`replay` is the only thing that changes durable state, so a live decision and a restart go through the same lines: the
+machine replays each record as it decides it, so that a decision of many steps builds on its own first ones.
 A reply that has to wait is a token kept in the machine's volatile state; each token is answered exactly once.
 
-The shard (broker/shard.py) is the other side of this contract: it replays a decision's records at once, appends
-them, and lets replies go only when every record they could have seen is durable.
+The shard (broker/shard.py) is the other side of this contract: it appends a decision's records, and lets replies go
+only when every record they could have seen is durable. If they cannot be appended, or the machine fails half-way, it
+is dropped and loaded again from its log.
 """
 
 from collections.abc import Hashable, Iterable
@@ -57,18 +59,21 @@ class CancelTimer:
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[Record]):
-    """What a machine wants done, in this order: records written together or not at all, then replies, then timers."""
+    """What a machine wants done: records, already replayed, are written together or not at all."""
 
     records: tuple[Record, ...] = ()
     replies: tuple[Reply, ...] = ()
     timers: tuple[SetTimer | CancelTimer, ...] = ()
+    events: tuple[object, ...] = ()
+    """What happened, for who keeps a history: told when the records are durable."""
 
 
 class Machine(Protocol[Command, Record]):
-    """One state machine on one log. A ProtocolError raised by handle refuses the command; state is untouched."""
+    """One state machine on one log. A ProtocolError raised by handle refuses the command: it may be raised only before
+    the first record is replayed."""
 
     def handle(self, org_id: OrgId, command: Command, token: Token, moment: Moment) -> Decision[Record]:
-        """Decides a command. Durable state must not change here; tokens that wait may be remembered."""
+        """Decides a command. Durable state changes by replay of the decided records only; tokens may be remembered."""
 
     def on_timer(self, key: Hashable, moment: Moment) -> Decision[Record]:
         """Decides what follows from a timer that came due."""
@@ -83,7 +88,7 @@ class Machine(Protocol[Command, Record]):
         """Decides once, after the log was replayed and before the first command: mostly which timers run."""
 
     def replay(self, record: Record) -> None:
-        """Applies a record. It was decided by this machine, now or in an earlier life; it is never refused."""
+        """Applies a record: of its log, called by the shard, or one that it is deciding. It is never refused."""
 
     def snapshot(self) -> Iterable[Record]:
         """Records that, replayed into an empty machine, give this state. Replaying one twice changes nothing."""

@@ -65,6 +65,8 @@ class CatalogMachine:
 
     def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[CatalogRecord]:
         records, answer = COMMANDS[type(command)](self.state, org_id, command, moment)
+        for record in records:
+            self.state.replay(record)
         return Decision(records, (Reply(token, answer),))
 
     def on_timer(self, key: Hashable, moment: Moment) -> Decision[CatalogRecord]:
