@@ -17,18 +17,21 @@ _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
 def touch_memory(directory: Path, size: int) -> float:
-    """Writes a file of this size and deletes it; the CPU that it cost in ms/MB.
+    """Writes a file of about this size and deletes it; the CPU that it cost in ms/MB.
 
-    0.2 where memory was touched in the last seconds, 5 and more where not.
+    0.2 where memory was touched in the last seconds, 5 and more where not. A size of nothing touches and costs nothing.
     """
+    pieces = size // len(_PIECE)
+    if pieces == 0:
+        return 0.0
     path = directory / "touched"
     before = time.process_time()
     with path.open("wb", buffering=0) as file:
-        for _ in range(size // len(_PIECE)):
+        for _ in range(pieces):
             file.write(_PIECE)
     spent = time.process_time() - before
     path.unlink()
-    return spent * 1000 / (size / _MB)
+    return spent * 1000 / (pieces * len(_PIECE) / _MB)
 
 
 def busy_seconds() -> float:
