@@ -1,0 +1,303 @@
+"""The coordinators: which shard a group lives in, and that there are shards for it to live in.
+
+Each org has a topic __consumer_offsets of its own, made when the first of its groups is spoken of; each partition of it
+is a shard, and a group lives in the one that its id hashes to. Shards are opened as soon as the catalog has the topic,
+and told of the org's topics when they are loaded and whenever those change. It never decides anything about a group.
+
+Next hop: shard.py, and there machines/groups/machine.py.
+"""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from struct import unpack
+from typing import Any, Final, Protocol
+
+from kohort.broker.each_partition import IN_PROGRESS
+from kohort.broker.partitions import Partitions
+from kohort.broker.shard import Shard
+from kohort.carrier.contract import Answer, AnswerTo, Pending
+from kohort.model.commands.catalog import CreateInternalTopic
+from kohort.model.commands.groups import (
+    ConnectionLost,
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    DeleteGroup,
+    DescribeGroup,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    ListedGroup,
+    ListGroups,
+    ListGroupsAnswer,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    SyncGroup,
+    TopicsChanged,
+)
+from kohort.model.errors import ErrorCode, Refused
+from kohort.model.ids import OrgId
+from kohort.model.records.groups import GroupsRecord
+from kohort.model.settings import BrokerSettings
+from kohort.model.topics import Topic
+from kohort.store.log import Log
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+
+COMMANDS_TO_A_GROUP: Final = (
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    DeleteGroup,
+    DescribeGroup,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    SyncGroup,
+)
+"""What names one group, and so goes to one shard."""
+
+_OFFSETS_TOPIC_CONFIGS: Final = (
+    ("cleanup.policy", "compact"),
+    ("compression.type", "producer"),
+    ("segment.bytes", "104857600"),
+)
+_REMEMBERED_GROUPS: Final = 65_536
+
+
+class MakeShard(Protocol):
+    def __call__(self, log: Log, on_loaded: Callable[[], None]) -> Shard[GroupsRecord]:
+        """A shard of groups on this log, not yet loaded."""
+
+
+AskCatalog = Callable[[OrgId, object, AnswerTo], object]
+
+
+@lru_cache(_REMEMBERED_GROUPS)
+def partition_of_group(group_id: str, partitions: int) -> int:
+    """Where Kafka puts a group: by the hash that Java gives its id."""
+    utf_16 = group_id.encode("utf-16-be", "surrogatepass")
+    hashed = 0
+    for unit in unpack(f">{len(utf_16) // 2}H", utf_16):
+        hashed = (31 * hashed + unit) & 0xFFFFFFFF
+    if hashed >= 1 << 31:
+        hashed = (1 << 32) - hashed
+    # The least number has no positive counterpart in 32 bits: Kafka takes 0.
+    return 0 if hashed == 1 << 31 else hashed % partitions
+
+
+class _Waiting:
+    """A command that came before its shard was there. Satisfies carrier.contract.Pending."""
+
+    __slots__ = ("_answer_to", "_command", "_is_forgotten", "_pending", "group_id")
+
+    def __init__(self, command: Any, answer_to: AnswerTo) -> None:
+        self.group_id: str = command.group_id
+        self._command: object = command
+        self._answer_to = answer_to
+        self._is_forgotten = False
+        self._pending: Pending | None = None
+
+    def go_on(self, org_id: OrgId, shard: Shard[GroupsRecord]) -> None:
+        if not self._is_forgotten:
+            self._pending = shard.handle(org_id, self._command, self._answer_to)
+
+    def refuse(self, refused: Refused) -> None:
+        if not self._is_forgotten:
+            self._answer_to(refused)
+
+    def forget(self) -> None:
+        self._is_forgotten = True
+        if self._pending is not None:
+            self._pending.forget()
+
+    def hurry(self) -> None:
+        if self._pending is not None:
+            self._pending.hurry()
+
+
+class _Org:
+    """One org's topics and shards."""
+
+    __slots__ = ("org_id", "removed", "shards", "topics", "waiting", "was_told")
+
+    def __init__(self, org_id: OrgId) -> None:
+        self.org_id = org_id
+        self.topics: dict[str, Topic] = {}
+        self.removed: list[Topic] = []
+        """Since the shards were told."""
+        self.was_told = True
+        self.shards: Sequence[Shard[GroupsRecord]] = ()
+        """By partition of the offsets topic; none as long as there is no such topic."""
+        self.waiting: list[_Waiting] = []
+
+
+class Coordinators:
+    def __init__(
+        self,
+        partitions: Partitions,
+        settings: BrokerSettings,
+        make_shard: MakeShard,
+        ask_catalog: AskCatalog,
+        loop: AbstractEventLoop,
+    ) -> None:
+        self._partitions: Final = partitions
+        self._settings: Final = settings
+        self._make_shard: Final = make_shard
+        self._ask_catalog: Final = ask_catalog
+        self._loop: Final = loop
+        self._orgs: Final[dict[OrgId, _Org]] = {}
+        self._is_started = False
+
+    def start(self) -> None:
+        """The catalog is known and this broker is in it: opens the shards of every org that has groups."""
+        self._is_started = True
+        for org in self._orgs.values():
+            self._open(org)
+
+    def stop(self) -> None:
+        for org in self._orgs.values():
+            self._close(org)
+
+    def maintain(self, now_ms: int) -> None:
+        """About once a second: whoever waits for the store in vain is told so."""
+        until_ms = now_ms - self._settings.offsets_commit_timeout_ms
+        for org in self._orgs.values():
+            for shard in org.shards:
+                shard.refuse_overdue(until_ms)
+
+    # Commands
+
+    def handle(self, org_id: OrgId, command: Any, answer_to: AnswerTo) -> Pending | None:
+        """A command that names one group."""
+        org = self._orgs.get(org_id)
+        if org is None or not org.shards:
+            return self._wait_for_shards(self._org(org_id), command, answer_to)
+        shards = org.shards
+        return shards[partition_of_group(command.group_id, len(shards))].handle(org_id, command, answer_to)
+
+    def handle_list_groups(self, org_id: OrgId, command: ListGroups, answer_to: AnswerTo) -> Pending | None:
+        """Every shard lists its groups. One that cannot makes the whole list worthless, as in Kafka."""
+        shards = self._org(org_id).shards
+        missing = len(shards)
+        groups: list[ListedGroup] = []
+        refusals: list[Refused] = []
+
+        def take(answer: Answer) -> None:
+            nonlocal missing
+            missing -= 1
+            if isinstance(answer, Refused):
+                refusals.append(answer)
+            else:
+                assert isinstance(answer, ListGroupsAnswer)
+                groups.extend(answer.groups)
+            if not missing:
+                answer_to(refusals[0] if refusals else ListGroupsAnswer(ErrorCode.NONE, tuple(groups)))
+
+        if not shards:
+            answer_to(ListGroupsAnswer(ErrorCode.NONE))
+        for shard in shards:
+            shard.handle(org_id, command, take)
+        return IN_PROGRESS if missing else None
+
+    def handle_connection_lost(self, org_id: OrgId, command: ConnectionLost, answer_to: AnswerTo) -> None:
+        for shard in self._org(org_id).shards:
+            shard.handle(org_id, command, _ignore)
+        answer_to(None)
+
+    def _org(self, org_id: OrgId) -> _Org:
+        org = self._orgs.get(org_id)
+        if org is None:
+            org = self._orgs[org_id] = _Org(org_id)
+        return org
+
+    # The first use
+
+    def _wait_for_shards(self, org: _Org, command: object, answer_to: AnswerTo) -> Pending:
+        waiting = _Waiting(command, answer_to)
+        org.waiting.append(waiting)
+        if len(org.waiting) == 1:
+            partitions = self._settings.offsets_topic_num_partitions
+            make_topic = CreateInternalTopic(OFFSETS_TOPIC, partitions, _OFFSETS_TOPIC_CONFIGS)
+            self._ask_catalog(org.org_id, make_topic, partial(self._on_topic_made, org))
+        return waiting
+
+    def _on_topic_made(self, org: _Org, answer: Answer) -> None:
+        """The catalog's records come before its answers: put_topic has opened the shards, unless it was refused."""
+        if isinstance(answer, Refused):
+            waiting, org.waiting = org.waiting, []
+            for each in waiting:
+                each.refuse(Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, answer.error_message))
+
+    def _on_loaded(self, org: _Org, partition: int) -> None:
+        shard = org.shards[partition]
+        shard.handle(org.org_id, TopicsChanged(dict(org.topics), (), self._settings.broker_rack), _ignore)
+        here = [each for each in org.waiting if partition_of_group(each.group_id, len(org.shards)) == partition]
+        if here:
+            org.waiting = [each for each in org.waiting if each not in here]
+            for each in here:
+                each.go_on(org.org_id, shard)
+
+    # Following the catalog
+
+    def put_topic(self, topic: Topic) -> None:
+        """A topic was made, grown or configured."""
+        org = self._org(topic.org_id)
+        known = org.topics.get(topic.name)
+        if known is not None and known.topic_id != topic.topic_id:
+            self.remove_topic(known.org_id, known.name)
+        org.topics[topic.name] = topic
+        if topic.name == OFFSETS_TOPIC and self._is_started:
+            self._open(org)
+        if known is None or (known.topic_id, known.partitions) != (topic.topic_id, topic.partitions):
+            self._tell_soon(org)
+
+    def remove_topic(self, org_id: OrgId, name: str) -> None:
+        org = self._org(org_id)
+        topic = org.topics.pop(name, None)
+        if topic is None:
+            return
+        if name == OFFSETS_TOPIC:
+            self._close(org)
+        org.removed.append(topic)
+        self._tell_soon(org)
+
+    def _open(self, org: _Org) -> None:
+        """Groups stay where their hashes put them: partitions that the topic is given later are not used before the
+        next start, as in Kafka."""
+        topic = org.topics.get(OFFSETS_TOPIC)
+        if topic is None or org.shards:
+            return
+        org.shards = [
+            self._make_shard(
+                self._partitions.named(org.org_id, OFFSETS_TOPIC, index).log, partial(self._on_loaded, org, index)
+            )
+            for index in range(topic.partitions)
+        ]
+        for shard in org.shards:
+            shard.start_loading()
+
+    def _close(self, org: _Org) -> None:
+        shards, org.shards = org.shards, ()
+        for shard in shards:
+            shard.close()
+
+    def _tell_soon(self, org: _Org) -> None:
+        """Many topics may change at once: shards hear of all of them together, and before anybody's next request."""
+        if org.was_told and org.shards:
+            org.was_told = False
+            self._loop.call_soon(self._tell, org)
+
+    def _tell(self, org: _Org) -> None:
+        changed = TopicsChanged(dict(org.topics), tuple(org.removed), self._settings.broker_rack)
+        org.was_told = True
+        org.removed = []
+        for shard in org.shards:
+            shard.handle(org.org_id, changed, _ignore)
+
+
+def _ignore(answer: Answer) -> None:
+    """What nobody waits for."""

@@ -1,0 +1,104 @@
+"""What the members of a group subscribe to, and which topics that is at the moment.
+
+Many members subscribe to the same, so what a subscription stands for is worked out once for each different one. The
+metadata hash tells whether any subscribed topic was made, removed or grown since the group's last epoch.
+
+Next hop: group.py, which keeps the regular expressions that members use; target.py, which asks.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from kohort.machines.groups.topics import NO_TOPICS, Topics
+from kohort.model.ids import TopicId
+from kohort.model.records.groups import (
+    NO_METADATA_HASH,
+    ConsumerGroupMemberMetadataRecord,
+    RegularExpressionRecord,
+)
+from kohort.model.topics import Topic
+
+
+class Subscription(NamedTuple):
+    """Topics by name, and those that a regular expression stands for; "" is none."""
+
+    names: tuple[str, ...]
+    regex: str
+
+
+NO_SUBSCRIPTION: Final = Subscription((), "")
+
+
+def subscription_of(metadata: ConsumerGroupMemberMetadataRecord) -> Subscription:
+    return Subscription(metadata.subscribed_topic_names, metadata.subscribed_topic_regex or "")
+
+
+class Subscribed(NamedTuple):
+    """The topics of a subscription that exist: in the order of their names, and as a set."""
+
+    topics: tuple[TopicId, ...]
+    topic_ids: frozenset[TopicId]
+
+
+class Subscriptions:
+    def __init__(self) -> None:
+        self.topics: Topics = NO_TOPICS
+        self.expressions: Final[dict[str, RegularExpressionRecord]] = {}
+        """What each regular expression stood for when it was last looked at."""
+        self._subscribers: Final[dict[Subscription, int]] = {}
+        self._subscribed: Final[dict[Subscription, Subscribed]] = {}
+
+    def add(self, subscription: Subscription) -> None:
+        self._subscribers[subscription] = self._subscribers.get(subscription, 0) + 1
+
+    def remove(self, subscription: Subscription) -> None:
+        self._subscribers[subscription] -= 1
+        if self._subscribers[subscription] == 0:
+            del self._subscribers[subscription]
+            self._subscribed.pop(subscription, None)
+
+    def set_topics(self, topics: Topics) -> None:
+        self.topics = topics
+        self._subscribed.clear()
+
+    def set_expression(self, record: RegularExpressionRecord) -> None:
+        self.expressions[record.regular_expression] = record
+        self._subscribed.clear()
+
+    def remove_expression(self, expression: str) -> None:
+        self.expressions.pop(expression, None)
+        self._subscribed.clear()
+
+    def subscribers_of_expression(self, expression: str) -> int:
+        return sum(count for subscription, count in self._subscribers.items() if subscription.regex == expression)
+
+    def subscribed(self, subscription: Subscription) -> Subscribed:
+        known = self._subscribed.get(subscription)
+        if known is None:
+            topics = tuple(topic.topic_id for topic in self._existing(self._names(subscription)))
+            known = self._subscribed[subscription] = Subscribed(topics, frozenset(topics))
+        return known
+
+    def is_subscribed_to(self, name: str) -> bool:
+        return any(name in self._names(subscription) for subscription in self._subscribers)
+
+    def metadata_hash(self) -> int:
+        """Different whenever a subscribed topic is another, or has another number of partitions."""
+        topics = self._existing(name for subscription in self._subscribers for name in self._names(subscription))
+        if not topics:
+            return NO_METADATA_HASH
+        text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in topics)
+        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+
+    def partition_counts(self) -> Mapping[TopicId, int]:
+        topics = self._existing(name for subscription in self._subscribers for name in self._names(subscription))
+        return {topic.topic_id: topic.partitions for topic in topics}
+
+    def _names(self, subscription: Subscription) -> tuple[str, ...]:
+        expression = self.expressions.get(subscription.regex)
+        return subscription.names if expression is None else (*subscription.names, *expression.topics)
+
+    def _existing(self, names: Iterable[str]) -> list[Topic]:
+        by_name = self.topics.by_name
+        return [by_name[name] for name in sorted(set(names)) if name in by_name]

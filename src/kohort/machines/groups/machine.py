@@ -1,0 +1,68 @@
+"""The machine of a shard of groups: which decision each command, timer and waiting answer gets.
+
+Decides nothing itself: each command has its function, which writes its decision into a draft. A refusal is raised
+before anything is written.
+
+Next hop: classic/, consumer/, migration/, offsets.py and administration.py decide; state.py replays the records.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final
+
+from kohort.machines.contract import Decision, Moment, Token
+from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.state import GroupsState
+from kohort.model.consumer_protocol import ConsumerProtocol
+from kohort.model.errors import ProtocolError
+from kohort.model.ids import OrgId
+from kohort.model.records.groups import GroupsRecord
+from kohort.model.settings import BrokerSettings
+
+COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]] = {}
+"""Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
+
+TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {}
+"""Every timer by the type of its key, and who decides what follows."""
+
+
+class GroupsMachine:
+    def __init__(self, settings: BrokerSettings, consumer_protocol: ConsumerProtocol) -> None:
+        self.state: Final = GroupsState(settings, consumer_protocol)
+
+    def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[GroupsRecord]:
+        draft = Draft(moment, self.state.replay)
+        try:
+            COMMANDS[type(command)](self.state, command, token, draft)
+        except ProtocolError as refusal:
+            if draft.records:
+                raise AssertionError(f"{type(command).__name__} was refused after it had been written") from refusal
+            raise
+        return draft.decision()
+
+    def on_timer(self, key: Hashable, moment: Moment) -> Decision[GroupsRecord]:
+        draft = Draft(moment, self.state.replay)
+        TIMERS[type(key)](self.state, key, draft)
+        return draft.decision()
+
+    def on_forget(self, token: Token, moment: Moment) -> Decision[GroupsRecord]:
+        """A JoinGroup or SyncGroup still counts, as in Kafka; a held heartbeat has nothing to tell any more."""
+        draft = Draft(moment, self.state.replay)
+        held = self.state.held.of_token(token)
+        if held is not None:
+            self.state.held.take(held, draft)
+        return draft.decision()
+
+    def on_hurry(self, token: Token, moment: Moment) -> Decision[GroupsRecord]:
+        """Only held heartbeats can be hurried."""
+        draft = Draft(moment, self.state.replay)
+        return draft.decision()
+
+    def on_loaded(self, moment: Moment) -> Decision[GroupsRecord]:
+        draft = Draft(moment, self.state.replay)
+        return draft.decision()
+
+    def replay(self, record: GroupsRecord) -> None:
+        self.state.replay(record)
+
+    def snapshot(self) -> Iterable[GroupsRecord]:
+        return self.state.snapshot()

@@ -1,0 +1,1 @@
+"""How long which client's heartbeat may be held, so that news reaches it at once."""
