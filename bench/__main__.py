@@ -50,13 +50,14 @@ def main(arguments: Sequence[str]) -> int:
 def _run(figure: Figure, session: Session, arguments: Sequence[str]) -> report.Result:
     """Measures one figure; a broker that fails at it fails this figure only."""
     began = time.monotonic()
-    measured, failure = Measured((), {}), ""
+    measured, failure = Measured(()), ""
     try:
         measured = figure.measure(session)
     except Exception:
         failure = traceback.format_exc()
     conditions = _conditions(measured, arguments) | {"took": f"{time.monotonic() - began:.0f} s"}
     samples = {case: _plain(found) for case, found in measured.samples.items()}
+    samples |= measured.readings.plain() if measured.readings else {}
     result = report.Result(figure.name, figure.title, measured.comparisons, conditions, samples, failure)
     result.save()
     print(result.text(), "\n", flush=True)

@@ -1,7 +1,8 @@
 """What a figure is: a name, what it promises, and a function that measures it in a session."""
 
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench.brokers import Subject
 from bench.report import Bar, Comparison
@@ -23,7 +24,8 @@ class Measured:
     """What measuring a figure gave: the comparisons, and the rounds they were made from, by case."""
 
     comparisons: Sequence[Comparison]
-    samples: dict[str, Samples]
+    samples: dict[str, Samples] = field(default_factory=dict)
+    readings: "Readings | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,32 @@ class Asked:
             for subject in (self.kohort, self.kafka)
         )
         return Comparison(case, self.measure, kohort, kafka, self.bar, self.limit, _load(samples, generator))
+
+
+class Readings:
+    """Plain numbers, read round by round, where a round is not one load: how long a rebalance took, for example."""
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[str, str], dict[Subject, list[float]]] = {}
+
+    def take(self, case: str, measure: str, subject: Subject, *values: float) -> None:
+        self._taken.setdefault((case, measure), {}).setdefault(subject, []).extend(values)
+
+    def compare(self, case: str, measure: str, bar: Bar, limit: float, load: str) -> Comparison:
+        """The medians of the two brokers."""
+        taken = self._taken.get((case, measure), {})
+        kohort, kafka = (
+            statistics.median(taken[subject]) if taken.get(subject) else None
+            for subject in (Subject.KOHORT, Subject.KAFKA)
+        )
+        return Comparison(case, measure, kohort, kafka, bar, limit, load)
+
+    def plain(self) -> dict[str, dict[str, list[float]]]:
+        """Every number that was read, as JSON takes it."""
+        return {
+            f"{case}: {measure}": {subject.value: values for subject, values in taken.items()}
+            for (case, measure), taken in self._taken.items()
+        }
 
 
 def compare(case: str, asked: Sequence[Asked], samples: Samples, generator: str) -> list[Comparison]:

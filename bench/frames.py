@@ -75,17 +75,18 @@ def end_offsets_frame(topic: str, partitions: int) -> bytes:
     return request_frame(list_offsets.ListOffsetsRequest(replica_id=BrokerId(-1), isolation_level=i8(0), topics=topics))
 
 
-class ProduceFrame(NamedTuple):
-    """A Produce request of one batch, and the beginning of the answer that says it was taken."""
+class CheckedFrame(NamedTuple):
+    """A request, and the beginning of the one answer that says it was done."""
 
     data: bytes
     record_bytes: int
+    """Of the batch that it produces; requests of groups carry none."""
     record_count: int
     accepted: bytes
     answer_size: int
 
 
-def produce_frame(topic: str, partition: int, batch: RecordBatch, correlation_id: int = 0) -> ProduceFrame:
+def produce_frame(topic: str, partition: int, batch: RecordBatch, correlation_id: int = 0) -> CheckedFrame:
     """One batch to one partition, acks=all."""
     data = produce.PartitionProduceData(index=i32(partition), records=Records(batch.data))
     topics = (produce.TopicProduceData(name=TopicName(topic), partition_data=(data,)),)
@@ -96,7 +97,7 @@ def produce_frame(topic: str, partition: int, batch: RecordBatch, correlation_id
     )
     # Behind the error code: three offsets and times, no record errors, no message, tags, throttle time, tags.
     size = len(accepted) + 24 + 1 + 1 + 1 + 1 + 4 + 1
-    return ProduceFrame(
+    return CheckedFrame(
         request_frame(request, correlation_id),
         len(batch.data),
         batch.record_count,
@@ -106,7 +107,7 @@ def produce_frame(topic: str, partition: int, batch: RecordBatch, correlation_id
 
 
 class Burst(NamedTuple):
-    """Some Produce requests laid end to end, to be sent with one call, and what their answers begin with."""
+    """Some requests laid end to end, to be sent with one call, and what their answers begin with."""
 
     data: memoryview
     request_count: int
@@ -116,7 +117,7 @@ class Burst(NamedTuple):
     answer_size: int
 
 
-def burst_of(frames: list[ProduceFrame]) -> Burst:
+def burst_of(frames: list[CheckedFrame]) -> Burst:
     """All answers must be of one size: the same topic, so that only numbers differ."""
     (answer_size,) = {frame.answer_size for frame in frames}
     return Burst(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from bench.connection import Connection, LoadError
 from bench.fetching import whole_batches
-from bench.frames import FetchFrame, ProduceFrame
+from bench.frames import CheckedFrame, FetchFrame
 from bench.load import Load
 
 _HEAD_START_S = 0.3
@@ -24,7 +24,7 @@ def shared_moments(count: int) -> "memoryview[float]":
     return memoryview(mmap.mmap(-1, count * 8)).cast("d")
 
 
-def pace(port: int, frames: Sequence[ProduceFrame], rate: float, moments: "memoryview[float]", skip: int) -> Load:
+def pace(port: int, frames: Sequence[CheckedFrame], rate: float, moments: "memoryview[float]", skip: int) -> Load:
     """Sends as many requests as there is room for moments, at this rate; the latencies are those of the answers.
 
     Those of the first requests, which only warm up, are left out.
@@ -69,7 +69,7 @@ def watch(port: int, frame: FetchFrame, record_bytes: int, moments: "memoryview[
     return Load(time.monotonic() - began, count, count, record_bytes * count, latencies_ms=sorted(latencies[skip:]))
 
 
-def _check(connection: Connection, frame: ProduceFrame) -> None:
+def _check(connection: Connection, frame: CheckedFrame) -> None:
     answer = connection.receive_exactly(frame.answer_size)
     if answer[: len(frame.accepted)] != frame.accepted:
         raise LoadError(f"the broker refused a record: {bytes(answer).hex()}")

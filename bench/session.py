@@ -29,6 +29,8 @@ class Session:
         self.root = root
         self.quick = quick
         self.rounds = 1 if quick else 3
+        self.group_rounds = 1 if quick else 5
+        """Rebalances fall between the ticks of many clocks: more rounds until a median says something."""
         self.load_s = 0.8 if quick else 1.0
         self._warm_up_s = 2.0 if quick else 4.0
         self._kinds = kinds
