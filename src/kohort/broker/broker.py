@@ -4,7 +4,8 @@ Decides only who is asked: the catalog's machine, or the part of the data path f
 and deletes partitions as the catalog's records say, each before the answer that tells of it goes out. It does not open
 or close the store, and knows no sockets.
 
-Next hop: shard.py for the catalog; produce.py, fetch.py, offsets.py, describe.py and producer_ids.py for data.
+Next hop: shard.py for the catalog; coordinators.py for groups; produce.py, fetch.py, offsets.py, describe.py and
+producer_ids.py for data.
 """
 
 import logging
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+from kohort.broker.coordinators import COMMANDS_OF_MEMBERS, COMMANDS_TO_A_GROUP, Coordinators
 from kohort.broker.describe import Descriptions
 from kohort.broker.fetch import Fetches
 from kohort.broker.fetch_sessions import FetchSessions
@@ -24,10 +26,11 @@ from kohort.broker.partitions import Partitions
 from kohort.broker.produce import Produces
 from kohort.broker.producer_ids import ProducerIds
 from kohort.broker.shard import Shard
-from kohort.carrier.contract import Answer, AnswerTo, Pending
+from kohort.carrier.contract import AnswerTo, Pending
 from kohort.machines.catalog.machine import COMMANDS as CATALOG_COMMANDS
 from kohort.machines.catalog.machine import CatalogMachine
 from kohort.machines.catalog.state import EVERY_BROKER
+from kohort.machines.groups.machine import GroupsMachine
 from kohort.model.commands.catalog import BrokerRegistered, RegisterBroker
 from kohort.model.commands.data import (
     DeleteRecords,
@@ -39,14 +42,16 @@ from kohort.model.commands.data import (
     OffsetForLeaderEpoch,
     Produce,
 )
+from kohort.model.commands.groups import ConnectionLost, ListGroups
 from kohort.model.errors import ProtocolError, Refused
 from kohort.model.ids import DEFAULT_ORG, OrgId
 from kohort.model.records.catalog import BrokerConfigsRecord, CatalogRecord, RemoveTopicRecord, TopicRecord
+from kohort.model.records.groups import GroupsRecord
 from kohort.model.settings import BrokerSettings, overlaid
 from kohort.model.topic_settings import topic_config
 from kohort.model.topics import Topic, TopicConfig
-from kohort.store.log import Durability, LogConfig, LogId, Store
-from kohort.wire import catalog_records
+from kohort.store.log import Durability, Log, LogConfig, LogId, Store
+from kohort.wire import catalog_records, consumer_protocol, group_records
 
 _log: Final = logging.getLogger(__name__)
 
@@ -91,30 +96,33 @@ class Broker:
         self._entropy: Final = entropy
         self._broker_configs: dict[str, BrokerConfigsRecord] = {}
         self._partitions: Final = Partitions(store)
-        durability = Durability(settings.durability)
+        self._durability: Final = Durability(settings.durability)
         self._catalog: Final = Shard(
             lambda: CatalogMachine(settings),
             store.log(CATALOG_LOG, LogConfig(retention_ms=-1)),
             catalog_records,
-            durability=durability,
+            durability=self._durability,
             now_ms=now_ms,
             entropy=entropy,
             call_at=self._call_at,
             on_record=self._on_catalog_record,
         )
-        self._handlers: Final = self._handlers_by_command(durability)
+        self._coordinators: Final = Coordinators(
+            self._partitions, settings, self._shard_of_groups, self._ask_catalog_for, loop
+        )
+        self._handlers: Final = self._handlers_by_command()
         self._maintenance: TimerHandle | None = None
         self._producers_expired_ms = now_ms()
         self.cluster_id = ""
         """Known when the broker has started."""
 
-    def _handlers_by_command(self, durability: Durability) -> dict[type, Handler]:
-        settings, partitions = self._static_settings, self._partitions
+    def _handlers_by_command(self) -> dict[type, Handler]:
+        settings, partitions, coordinators = self._static_settings, self._partitions, self._coordinators
         sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, self._random_number)
         fetches = Fetches(
             partitions, sessions, max_bytes=settings.fetch_max_bytes, loop=self._loop, now_ms=self._now_ms
         )
-        produces = Produces(partitions, durability=durability, now_ms=self._now_ms)
+        produces = Produces(partitions, durability=self._durability, now_ms=self._now_ms)
         offsets = Offsets(partitions)
         descriptions = Descriptions(partitions, Path(settings.log_dirs[0]))
         producer_ids = ProducerIds(self._broker_id, self._ask_catalog)
@@ -128,7 +136,24 @@ class Broker:
             DescribeProducers: descriptions.handle_describe_producers,
             DescribeLogDirs: descriptions.handle_describe_log_dirs,
             InitProducerId: producer_ids.handle,
+            **dict.fromkeys(COMMANDS_TO_A_GROUP, coordinators.handle),
+            **dict.fromkeys(COMMANDS_OF_MEMBERS, coordinators.handle_of_member),
+            ListGroups: coordinators.handle_list_groups,
+            ConnectionLost: coordinators.handle_connection_lost,
         }
+
+    def _shard_of_groups(self, log: Log, on_loaded: Callable[[], None]) -> Shard[GroupsRecord]:
+        settings = self._static_settings
+        return Shard(
+            lambda: GroupsMachine(settings, consumer_protocol),
+            log,
+            group_records,
+            durability=self._durability,
+            now_ms=self._now_ms,
+            entropy=self._entropy,
+            call_at=self._call_at,
+            on_loaded=on_loaded,
+        )
 
     def handle(self, org_id: OrgId, command: object, answer_to: AnswerTo) -> Pending | None:
         """Takes a command, and gives its answer to answer_to exactly once; None when it has been given."""
@@ -157,6 +182,7 @@ class Broker:
         assert isinstance(answer, BrokerRegistered)
         self.cluster_id = answer.cluster_id
         self._partitions.delete_orphans(keep={CATALOG_LOG})
+        self._coordinators.start()
         self._maintain()
 
     async def stop(self) -> None:
@@ -164,10 +190,14 @@ class Broker:
         if self._maintenance is not None:
             self._maintenance.cancel()
             self._maintenance = None
+        self._coordinators.stop()
         self._catalog.close()
 
-    def _ask_catalog(self, command: object, answer_to: Callable[[Answer], None]) -> None:
-        self._catalog.handle(DEFAULT_ORG, command, answer_to)
+    def _ask_catalog(self, command: object, answer_to: AnswerTo) -> None:
+        self._ask_catalog_for(DEFAULT_ORG, command, answer_to)
+
+    def _ask_catalog_for(self, org_id: OrgId, command: object, answer_to: AnswerTo) -> None:
+        self._catalog.handle(org_id, command, answer_to)
 
     # Following the catalog
 
@@ -175,7 +205,9 @@ class Broker:
         match record:
             case TopicRecord(topic):
                 self._partitions.put(topic, self._config_of(topic))
+                self._coordinators.put_topic(topic)
             case RemoveTopicRecord(org_id, name, topic_id):
+                self._coordinators.remove_topic(org_id, name)
                 self._partitions.remove(org_id, name, topic_id)
             case BrokerConfigsRecord(broker_name):
                 self._broker_configs[broker_name] = record
@@ -199,6 +231,7 @@ class Broker:
         self._maintenance = self._loop.call_later(MAINTENANCE_INTERVAL_S, self._maintain)
         now_ms = self._now_ms()
         self._store.maintain(now_ms)
+        self._coordinators.maintain(now_ms)
         if now_ms - self._producers_expired_ms >= PRODUCER_EXPIRATION_INTERVAL_MS:
             self._producers_expired_ms = now_ms
             for partition in self._partitions:

@@ -8,7 +8,7 @@ Next hop: shard.py, and there machines/groups/machine.py.
 """
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from struct import unpack
 from typing import Any, Final, Protocol
@@ -45,26 +45,20 @@ from kohort.store.log import Log
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
+COMMANDS_OF_MEMBERS: Final = (ConsumerGroupHeartbeat, Heartbeat, JoinGroup, SyncGroup)
+"""What names one group, and who sent it: the shard wants to know when that connection is lost."""
+
 COMMANDS_TO_A_GROUP: Final = (
     ConsumerGroupDescribe,
-    ConsumerGroupHeartbeat,
     DeleteGroup,
     DescribeGroup,
-    Heartbeat,
-    JoinGroup,
     LeaveGroup,
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
-    SyncGroup,
 )
-"""What names one group, and so goes to one shard."""
+"""What names one group besides."""
 
-_OFFSETS_TOPIC_CONFIGS: Final = (
-    ("cleanup.policy", "compact"),
-    ("compression.type", "producer"),
-    ("segment.bytes", "104857600"),
-)
 _REMEMBERED_GROUPS: Final = 65_536
 
 
@@ -73,7 +67,7 @@ class MakeShard(Protocol):
         """A shard of groups on this log, not yet loaded."""
 
 
-AskCatalog = Callable[[OrgId, object, AnswerTo], object]
+AskCatalog = Callable[[OrgId, object, AnswerTo], None]
 
 
 @lru_cache(_REMEMBERED_GROUPS)
@@ -96,14 +90,14 @@ class _Waiting:
 
     def __init__(self, command: Any, answer_to: AnswerTo) -> None:
         self.group_id: str = command.group_id
-        self._command: object = command
+        self._command: Any = command
         self._answer_to = answer_to
         self._is_forgotten = False
         self._pending: Pending | None = None
 
-    def go_on(self, org_id: OrgId, shard: Shard[GroupsRecord]) -> None:
+    def go_on(self, handle: Callable[[Any, AnswerTo], Pending | None]) -> None:
         if not self._is_forgotten:
-            self._pending = shard.handle(org_id, self._command, self._answer_to)
+            self._pending = handle(self._command, self._answer_to)
 
     def refuse(self, refused: Refused) -> None:
         if not self._is_forgotten:
@@ -122,17 +116,24 @@ class _Waiting:
 class _Org:
     """One org's topics and shards."""
 
-    __slots__ = ("org_id", "removed", "shards", "topics", "waiting", "was_told")
+    __slots__ = ("heard_of", "org_id", "removed", "shards", "told_topics", "topics", "waiting", "was_told")
 
     def __init__(self, org_id: OrgId) -> None:
         self.org_id = org_id
         self.topics: dict[str, Topic] = {}
+        self.told_topics: Mapping[str, Topic] = {}
+        """The topics as shards were last told: one copy for all of them."""
         self.removed: list[Topic] = []
         """Since the shards were told."""
         self.was_told = True
         self.shards: Sequence[Shard[GroupsRecord]] = ()
         """By partition of the offsets topic; none as long as there is no such topic."""
         self.waiting: list[_Waiting] = []
+        self.heard_of: Final[dict[int, dict[int, None]]] = {}
+        """By connection, the shards that heard of it: only they need to know that it was lost."""
+
+    def partition_of(self, group_id: str) -> int:
+        return partition_of_group(group_id, len(self.shards))
 
 
 class Coordinators:
@@ -179,6 +180,20 @@ class Coordinators:
         shards = org.shards
         return shards[partition_of_group(command.group_id, len(shards))].handle(org_id, command, answer_to)
 
+    def handle_of_member(self, org_id: OrgId, command: Any, answer_to: AnswerTo) -> Pending | None:
+        """A command that names one group and who sent it."""
+        org = self._org(org_id)
+        if not org.shards:
+            return self._wait_for_shards(org, command, answer_to)
+        return self._hand_over(org, command, answer_to)
+
+    def _hand_over(self, org: _Org, command: Any, answer_to: AnswerTo) -> Pending | None:
+        partition = org.partition_of(command.group_id)
+        connection_id = command.origin.connection_id if isinstance(command, COMMANDS_OF_MEMBERS) else 0
+        if connection_id:
+            org.heard_of.setdefault(connection_id, {})[partition] = None
+        return org.shards[partition].handle(org.org_id, command, answer_to)
+
     def handle_list_groups(self, org_id: OrgId, command: ListGroups, answer_to: AnswerTo) -> Pending | None:
         """Every shard lists its groups. One that cannot makes the whole list worthless, as in Kafka."""
         shards = self._org(org_id).shards
@@ -204,8 +219,9 @@ class Coordinators:
         return IN_PROGRESS if missing else None
 
     def handle_connection_lost(self, org_id: OrgId, command: ConnectionLost, answer_to: AnswerTo) -> None:
-        for shard in self._org(org_id).shards:
-            shard.handle(org_id, command, _ignore)
+        org = self._org(org_id)
+        for partition in org.heard_of.pop(command.connection_id, ()):
+            org.shards[partition].handle(org_id, command, _ignore)
         answer_to(None)
 
     def _org(self, org_id: OrgId) -> _Org:
@@ -221,7 +237,12 @@ class Coordinators:
         org.waiting.append(waiting)
         if len(org.waiting) == 1:
             partitions = self._settings.offsets_topic_num_partitions
-            make_topic = CreateInternalTopic(OFFSETS_TOPIC, partitions, _OFFSETS_TOPIC_CONFIGS)
+            configs = (
+                ("cleanup.policy", "compact"),
+                ("compression.type", "producer"),
+                ("segment.bytes", str(self._settings.offsets_topic_segment_bytes)),
+            )
+            make_topic = CreateInternalTopic(OFFSETS_TOPIC, partitions, configs)
             self._ask_catalog(org.org_id, make_topic, partial(self._on_topic_made, org))
         return waiting
 
@@ -233,13 +254,13 @@ class Coordinators:
                 each.refuse(Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, answer.error_message))
 
     def _on_loaded(self, org: _Org, partition: int) -> None:
-        shard = org.shards[partition]
-        shard.handle(org.org_id, TopicsChanged(dict(org.topics), (), self._settings.broker_rack), _ignore)
-        here = [each for each in org.waiting if partition_of_group(each.group_id, len(org.shards)) == partition]
+        topics = TopicsChanged(org.told_topics, (), self._settings.broker_rack)
+        org.shards[partition].handle(org.org_id, topics, _ignore)
+        here = [each for each in org.waiting if org.partition_of(each.group_id) == partition]
         if here:
             org.waiting = [each for each in org.waiting if each not in here]
             for each in here:
-                each.go_on(org.org_id, shard)
+                each.go_on(partial(self._hand_over, org))
 
     # Following the catalog
 
@@ -271,6 +292,8 @@ class Coordinators:
         topic = org.topics.get(OFFSETS_TOPIC)
         if topic is None or org.shards:
             return
+        org.told_topics = dict(org.topics)
+        org.removed = []
         org.shards = [
             self._make_shard(
                 self._partitions.named(org.org_id, OFFSETS_TOPIC, index).log, partial(self._on_loaded, org, index)
@@ -282,6 +305,7 @@ class Coordinators:
 
     def _close(self, org: _Org) -> None:
         shards, org.shards = org.shards, ()
+        org.heard_of.clear()
         for shard in shards:
             shard.close()
 
@@ -292,9 +316,10 @@ class Coordinators:
             self._loop.call_soon(self._tell, org)
 
     def _tell(self, org: _Org) -> None:
-        changed = TopicsChanged(dict(org.topics), tuple(org.removed), self._settings.broker_rack)
         org.was_told = True
-        org.removed = []
+        org.told_topics = dict(org.topics)
+        removed, org.removed = tuple(org.removed), []
+        changed = TopicsChanged(org.told_topics, removed, self._settings.broker_rack)
         for shard in org.shards:
             shard.handle(org.org_id, changed, _ignore)
 

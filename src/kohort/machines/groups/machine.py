@@ -12,13 +12,23 @@ from typing import Any, Final
 from kohort.machines.contract import Decision, Moment, Token
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
+from kohort.machines.groups.topic_changes import handle_topics_changed
+from kohort.model.commands.groups import ConnectionLost, TopicsChanged
 from kohort.model.consumer_protocol import ConsumerProtocol
 from kohort.model.errors import ProtocolError
 from kohort.model.ids import OrgId
 from kohort.model.records.groups import GroupsRecord
 from kohort.model.settings import BrokerSettings
 
-COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]] = {}
+
+def handle_connection_lost(state: GroupsState, command: ConnectionLost, token: Token, draft: Draft) -> None:
+    draft.answer(token, None)
+
+
+COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]] = {
+    ConnectionLost: handle_connection_lost,
+    TopicsChanged: handle_topics_changed,
+}
 """Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
 
 TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {}

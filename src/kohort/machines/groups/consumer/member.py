@@ -58,7 +58,7 @@ class Member:
 
     metadata: ConsumerGroupMemberMetadataRecord
     position: Position = NOT_YET_JOINED
-    target: Partitions = NO_PARTITIONS
+    target: Partitions = field(default_factory=lambda: NO_PARTITIONS)
     presence: Presence = field(default_factory=Presence)
 
     @property
