@@ -176,7 +176,10 @@ class History:
             self._survives_power_up_to([append for append in self.appends if append.survives_power][-1])
 
     def check_start(self, log: Log, now_ms: int) -> None:
-        """What is gone was trimmed, or was too old or too much for a retention that the log had."""
+        """What is gone was trimmed, or was too old or too much for a retention that the log had.
+
+        Of a batch that compaction emptied nothing was left that retention had to wait for.
+        """
         start = log.start_offset
         require(start >= self.trim_done, self.log_id, "a trim was undone: starts at", start, "not", self.trim_done)
         bytes_behind = self.lost_bytes + sum(append.size_bytes for append in self.appends)
@@ -188,8 +191,24 @@ class History:
             is_old = now_ms - header.max_timestamp > self.least_retention_ms
             is_surplus = bytes_behind >= self.least_retention_bytes
             require(
-                is_trimmed or is_old or is_surplus, self.log_id, "starts at", start, "and nothing allowed that", header
+                is_trimmed or is_old or is_surplus or self._may_be_emptied(header.base_offset),
+                self.log_id,
+                "starts at",
+                start,
+                "and nothing allowed that",
+                header,
             )
+
+    def _may_be_emptied(self, base_offset: int) -> bool:
+        """Whether compaction may have taken every record of the batch: each has a later one of its key, or no value."""
+        if not self.may_compact:
+            return False
+        records = [record for batch in self.batches() for record in _records(batch)]
+        last_offsets: dict[bytes | None, int] = {}
+        for record in records:
+            last_offsets[record.key] = max(record.offset, last_offsets.get(record.key, record.offset))
+        (batch,) = [batch for batch in self.batches() if batch.header.base_offset == base_offset]
+        return all(record.value is None or record.offset < last_offsets[record.key] for record in _records(batch))
 
     def check_producers(self, log: Log) -> None:
         """They are as all batches ever appended made them, however many of those are still there."""

@@ -113,8 +113,9 @@ class Upkeep:
                 for segment in settled.segments
             ]
             if rolls:
+                # Its index is synced only now, and may have been lost in a crash since which nothing was settled.
                 files = SegmentFiles(self._disk, log.directory)
-                segments[-1] = files.close(segments[-1])
+                segments[-1] = files.close(with_whole_index(self._disk, log.directory, segments[-1]))
                 segments.append(files.begin(settled.next_offset, now_ms))
             prepared[log.number] = settled._replace(segments=tuple(segments))
         return prepared
