@@ -47,8 +47,9 @@ def test_metadata_of_no_topic_is_asked_for_with_an_empty_list_since_version_1() 
     assert commands == [catalog.Metadata((), allow_auto_topic_creation=True)]
 
 
-def test_metadata_by_id_since_version_12() -> None:
-    commands, _ = metadata(12, (SimpleNamespace(topic_id=SOME_ID, name=None),), auto=False)
+@pytest.mark.parametrize("name", [None, "", "orders"])
+def test_metadata_by_id_since_version_12_whatever_name_stands_beside_it(name: str | None) -> None:
+    commands, _ = metadata(12, (SimpleNamespace(topic_id=SOME_ID, name=name),), auto=False)
     assert commands == [catalog.Metadata((catalog.TopicQuery(None, SOME_ID),), allow_auto_topic_creation=False)]
 
 

@@ -7,6 +7,7 @@ declined; 5 offline_replicas; 7 leader epochs; 8 authorized operations (of the c
 Next hop: carrier/contract.py, behind which broker/broker.py takes the command.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -59,21 +60,26 @@ def handle_metadata(request: Request, call: Call) -> None:
     elif version < _ID_FIELD_SINCE:
         queries = tuple(TopicQuery(topic.name) for topic in topics)
     else:
-        queries = tuple(TopicQuery(topic.name, topic.topic_id or NO_TOPIC_ID) for topic in topics)
         if version < _BY_ID_SINCE:
-            _require_names(queries, version)
+            _require_names(topics, version)
+        queries = tuple(map(_query, topics))
     allow_auto_topic_creation = version < _AUTO_CREATION_SINCE or request.allow_auto_topic_creation
     call.send(Metadata(queries, allow_auto_topic_creation), partial(_answer, request, call))
 
 
-def _require_names(queries: tuple[TopicQuery, ...], version: int) -> None:
-    for query in queries:
-        if query.name is None:
+def _require_names(topics: Sequence[Request], version: int) -> None:
+    for topic in topics:
+        if topic.name is None:
             raise ProtocolError(ErrorCode.INVALID_REQUEST, f"Topic name can not be null for version {version}")
-        if query.topic_id != NO_TOPIC_ID:
+        if topic.topic_id is not None:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}"
             )
+
+
+def _query(topic: Request) -> TopicQuery:
+    """By its id if it has one: Java's admin client sends an empty name beside it."""
+    return TopicQuery(topic.name) if topic.topic_id is None else TopicQuery(None, topic.topic_id)
 
 
 def _answer(request: Request, call: Call, answer: MetadataAnswer) -> None:
