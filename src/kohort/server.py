@@ -88,7 +88,7 @@ class Server:
         from kohort.gateway.limits import limits_of
         from kohort.gateway.listener import Listener
         from kohort.store.files.os_disk import OsDisk
-        from kohort.store.files.settings import FilesSettings
+        from kohort.store.files.settings import settings_within
         from kohort.store.files.store import FilesStore
         from kohort.store.files.thread_workers import ThreadWorkers
 
@@ -97,7 +97,11 @@ class Server:
         listener_at = parse_listener(settings.listeners[0])
         advertised = parse_listener((settings.advertised_listeners or settings.listeners)[0])
         store = FilesStore(
-            OsDisk(self._directory), ThreadWorkers(loop), FilesSettings(), now_ms=_now_ms, on_failure=self._on_failure
+            OsDisk(self._directory),
+            ThreadWorkers(loop),
+            settings_within(settings.kohort_memory_bytes),
+            now_ms=_now_ms,
+            on_failure=self._on_failure,
         )
         store_epoch = store.open()
         listener: Listener | None = None

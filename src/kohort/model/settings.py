@@ -123,8 +123,9 @@ class BrokerSettings:
     kohort_memory_bytes: int = _setting(
         _LONG,
         256 << 20,
-        "About how many bytes of what was written last are kept in memory to answer fetches from.",
-        at_least(32 << 20),
+        "About how much memory, and disk for the write-ahead log, what was written last may take: fetches are answered "
+        "from it, and writers wait when it is full of what is still to be settled.",
+        at_least(64 << 20),
     )
 
     # Topics
@@ -318,9 +319,6 @@ class BrokerSettings:
 
     # Housekeeping
 
-    log_retention_check_interval_ms: int = _setting(
-        _LONG, 300_000, "How often logs are looked through for what retention takes.", at_least(1)
-    )
     producer_id_expiration_ms: int = _setting(
         _INT, 86_400_000, "How long an idempotent producer that is silent is remembered.", at_least(1), dynamic=True
     )

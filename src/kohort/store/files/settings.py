@@ -19,3 +19,9 @@ class FilesSettings:
     """What is older than this is settled even though its segment is not full."""
     release_after_ms: int = 60_000
     """After so long without an append, memory is given back to the system."""
+
+
+def settings_within(memory_bytes: int) -> FilesSettings:
+    """As many segments as fit; three of eight stay for readers when they are settled."""
+    segments = max(2, memory_bytes // FilesSettings().wal_segment_bytes)
+    return FilesSettings(wal_segments=segments, cached_segments=segments * 3 // 8)
