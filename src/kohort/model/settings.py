@@ -330,7 +330,9 @@ class BrokerSettings:
     connections_max_idle_ms: int = _setting(_LONG, 600_000, "How long a silent connection is kept; below 0, for ever.")
     socket_request_max_bytes: int = _setting(_INT, 100 << 20, "The largest request that is read.", at_least(1))
     queued_max_request_bytes: int = _setting(
-        _LONG, -1, "How many bytes of requests may wait in memory before sockets are not read; -1 for any number."
+        _LONG,
+        256 << 20,
+        "How many bytes of requests may wait in memory before sockets are not read; -1 for any number.",
     )
     fetch_max_bytes: int = _setting(_INT, 55 << 20, "The largest answer to a fetch.", at_least(1024))
     max_incremental_fetch_session_cache_slots: int = _setting(
