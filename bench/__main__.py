@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from bench import brokers, clients, consume, latency, machine, partitions, produce, report, start
+from bench import brokers, clients, consume, group_rebalance, latency, machine, partitions, produce, report, start
 from bench.figures import Figure, Measured
 from bench.rounds import Sample, Samples
 from bench.session import Session
@@ -26,6 +26,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     *latency.FIGURES,
     *partitions.FIGURES,
     *start.FIGURES,
+    *group_rebalance.FIGURES,
 )
 
 

@@ -7,7 +7,8 @@ spent come back through a pipe. The measuring process must have no threads, or a
 import multiprocessing
 import resource
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection as Pipe
 from typing import Generic, NamedTuple, TypeVar
 
@@ -43,6 +44,22 @@ def run_apart(*loads: Callable[[], Result]) -> list[Finished[Result]]:
             outcomes.append(f"the load's process ended with code {process.exitcode} and said nothing")
         process.join()
     return _all_finished(outcomes)
+
+
+@contextmanager
+def running(load: Callable[[], Result]) -> Iterator[None]:
+    """Runs a load in its own process until the block ends; then it is killed. It must not have ended by itself."""
+    receiving, sending = _FORK.Pipe(duplex=False)
+    process = _FORK.Process(target=_run, args=(load, sending), daemon=True)
+    process.start()
+    sending.close()
+    try:
+        yield
+        if not process.is_alive():
+            raise LoadFailedError(f"the load ended before its time: {receiving.recv()}")
+    finally:
+        process.kill()
+        process.join()
 
 
 def _all_finished(outcomes: Sequence[Finished[Result] | str]) -> list[Finished[Result]]:
