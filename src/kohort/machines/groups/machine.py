@@ -10,10 +10,18 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 from kohort.machines.contract import Decision, Moment, Token
+from kohort.machines.groups.consumer.describe import handle_consumer_group_describe
+from kohort.machines.groups.consumer.heartbeat import handle_consumer_group_heartbeat
+from kohort.machines.groups.consumer.leaving import on_revocation_timer, on_session_timer
+from kohort.machines.groups.consumer.loading import on_consumer_groups_loaded
+from kohort.machines.groups.consumer.telling import on_target_timer
+from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, TargetTimer
 from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.held import HeldUntil
+from kohort.machines.groups.hold_endings import hurry, on_held_until
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topic_changes import handle_topics_changed
-from kohort.model.commands.groups import ConnectionLost, TopicsChanged
+from kohort.model.commands.groups import ConnectionLost, ConsumerGroupDescribe, ConsumerGroupHeartbeat, TopicsChanged
 from kohort.model.consumer_protocol import ConsumerProtocol
 from kohort.model.errors import ProtocolError
 from kohort.model.ids import OrgId
@@ -27,11 +35,18 @@ def handle_connection_lost(state: GroupsState, command: ConnectionLost, token: T
 
 COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]] = {
     ConnectionLost: handle_connection_lost,
+    ConsumerGroupDescribe: handle_consumer_group_describe,
+    ConsumerGroupHeartbeat: handle_consumer_group_heartbeat,
     TopicsChanged: handle_topics_changed,
 }
 """Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
 
-TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {}
+TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
+    HeldUntil: on_held_until,
+    RevocationTimer: on_revocation_timer,
+    ConsumerSessionTimer: on_session_timer,
+    TargetTimer: on_target_timer,
+}
 """Every timer by the type of its key, and who decides what follows."""
 
 
@@ -65,10 +80,14 @@ class GroupsMachine:
     def on_hurry(self, token: Token, moment: Moment) -> Decision[GroupsRecord]:
         """Only held heartbeats can be hurried."""
         draft = Draft(moment, self.state.replay)
+        held = self.state.held.of_token(token)
+        if held is not None:
+            hurry(self.state, held, draft)
         return draft.decision()
 
     def on_loaded(self, moment: Moment) -> Decision[GroupsRecord]:
         draft = Draft(moment, self.state.replay)
+        on_consumer_groups_loaded(self.state, draft)
         return draft.decision()
 
     def replay(self, record: GroupsRecord) -> None:

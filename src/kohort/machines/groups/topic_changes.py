@@ -6,6 +6,7 @@ Next hop: consumer/topics_changed.py, where groups find that they have more, few
 from collections.abc import Iterator, Mapping
 
 from kohort.machines.contract import Token
+from kohort.machines.groups.consumer.topics_changed import on_topics_changed
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topics import Topics
@@ -20,6 +21,7 @@ def handle_topics_changed(state: GroupsState, command: TopicsChanged, token: Tok
     if command.removed:
         removed = {topic.name: topic for topic in command.removed}
         draft.write(*tuple(_offsets_of(state, removed)))
+    on_topics_changed(state, draft)
     draft.answer(token, None)
 
 

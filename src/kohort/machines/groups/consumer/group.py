@@ -6,18 +6,21 @@ has them, so whichever names a member first makes it.
 Next hop: heartbeat.py, target.py and describe.py read it; member.py and subscriptions.py are its parts.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kohort.machines.groups.assignors.assignor import NO_PARTITIONS
+from kohort.machines.groups.assignors.assignor import NO_PARTITIONS, Partitions
 from kohort.machines.groups.consumer.member import (
     Member,
     current_assignment_record,
     position_of,
     topic_partitions,
 )
+from kohort.machines.groups.consumer.ownership import Owners, Ownership
 from kohort.machines.groups.consumer.reconciliation import NOT_YET_JOINED, AssignedPartitions, Goal, Position
-from kohort.machines.groups.consumer.subscriptions import Subscriptions, subscription_of
+from kohort.machines.groups.consumer.subscriptions import Subscriptions
+from kohort.machines.groups.recorder import Recorder
 from kohort.machines.groups.topics import Topics
 from kohort.model.commands.groups import ListedGroup, OffsetCommit, OffsetFetch
 from kohort.model.consumer_protocol import CONSUMER_PROTOCOL_TYPE
@@ -61,8 +64,21 @@ class ConsumerGroup:
         """Member ids by instance id."""
         self.subscriptions: Final = Subscriptions()
         self.subscriptions.set_topics(topics)
-        self._owners: Final[dict[TopicId, dict[int, str]]] = {}
-        """Who has each partition, or has yet to say that it gave it up."""
+        self.ownership: Final = Ownership()
+        self.assignor_votes: Final[Counter[str]] = Counter()
+        """How many members ask for an assignor, by its name."""
+        # What follows is volatile.
+        self.recorder: Final = Recorder()
+        self.owners_before: Owners = {}
+        """What the recorder was given as the owners of partitions before its rebalance."""
+        self.unsettled: Final[dict[str, None]] = {}
+        """Members that do not have yet what the last target gave them."""
+        self.expectant: Final[dict[str, None]] = {}
+        """Members that may have to be told something: they have another target, or a partition became free for them."""
+        self.assigned_at_ms = 0
+        """When the last target was made."""
+        self.assign_at_ms: int | None = None
+        """When the next one will be, if a timer runs."""
 
     @property
     def group_id(self) -> str:
@@ -79,15 +95,14 @@ class ConsumerGroup:
                 return "Reconciling"
         return "Stable"
 
-    def is_taken(self, topic_id: TopicId, partition: int) -> bool:
-        owners = self._owners.get(topic_id)
-        return owners is not None and partition in owners
+    def goal_of(self, member: Member) -> Goal:
+        """Where a member is to get."""
+        subscribed = self.subscriptions.subscribed(member.subscription).topic_ids
+        return Goal(member.target, self.target_epoch, subscribed, self.ownership.is_taken)
 
-    def goal_of(self, member: Member, metadata: ConsumerGroupMemberMetadataRecord | None = None) -> Goal:
-        """Where a member is to get; with metadata that is yet to be written, where it will be to get then."""
-        subscription = subscription_of(metadata or member.metadata)
-        subscribed = self.subscriptions.subscribed(subscription).topic_ids
-        return Goal(member.target, self.target_epoch, subscribed, self.is_taken)
+    def is_settled(self) -> bool:
+        """Whether every member has what the last word of the group gave it."""
+        return not self.unsettled and self.epoch == self.target_epoch
 
     # Replay
 
@@ -98,9 +113,9 @@ class ConsumerGroup:
             case RemoveCurrentMemberAssignmentRecord():
                 self._set_position(self._member(record.member_id), NOT_YET_JOINED)
             case TargetAssignmentMemberRecord():
-                self._member(record.member_id).target = dict(record.topic_partitions)
+                self._set_target(self._member(record.member_id), dict(record.topic_partitions))
             case RemoveTargetAssignmentMemberRecord():
-                self._member(record.member_id).target = NO_PARTITIONS
+                self._set_target(self._member(record.member_id), NO_PARTITIONS)
             case TargetAssignmentMetadataRecord():
                 self.target_epoch = record.assignment_epoch
                 self.target_timestamp_ms = record.assignment_timestamp_ms
@@ -130,38 +145,47 @@ class ConsumerGroup:
 
     def _set_metadata(self, metadata: ConsumerGroupMemberMetadataRecord) -> None:
         member = self._member(metadata.member_id)
-        self.subscriptions.remove(member.subscription)
+        before = member.subscription
+        self._count_vote(member, -1)
         member.metadata = metadata
-        self.subscriptions.add(member.subscription)
+        self._count_vote(member, 1)
+        if member.subscription != before:
+            self.subscriptions.remove(before)
+            self.subscriptions.add(member.subscription)
         if metadata.instance_id is not None:
             self.static_members[metadata.instance_id] = metadata.member_id
 
     def _remove_member(self, member_id: str) -> None:
-        member = self.members.pop(member_id, None)
+        member = self.members.get(member_id)
         if member is None:
             return
-        self._release(member_id, member.position)
+        self._set_position(member, NOT_YET_JOINED)
+        self._set_target(member, NO_PARTITIONS)
         self.subscriptions.remove(member.subscription)
+        self._count_vote(member, -1)
+        del self.members[member_id]
+        self.unsettled.pop(member_id, None)
+        self.expectant.pop(member_id, None)
         instance_id = member.metadata.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
             del self.static_members[instance_id]
 
-    def _set_position(self, member: Member, position: Position) -> None:
-        self._release(member.member_id, member.position)
-        member.position = position
-        for partitions in (position.assigned, position.pending):
-            for topic_id, epochs in partitions.items():
-                self._owners.setdefault(topic_id, {}).update(dict.fromkeys(epochs, member.member_id))
+    def _count_vote(self, member: Member, by: int) -> None:
+        if member.metadata.server_assignor is not None:
+            self.assignor_votes[member.metadata.server_assignor] += by
 
-    def _release(self, member_id: str, position: Position) -> None:
-        for partitions in (position.assigned, position.pending):
-            for topic_id, epochs in partitions.items():
-                owners = self._owners.get(topic_id, {})
-                for partition in epochs:
-                    if owners.get(partition) == member_id:
-                        del owners[partition]
-                if not owners:
-                    self._owners.pop(topic_id, None)
+    def _set_target(self, member: Member, target: Partitions) -> None:
+        self.ownership.change_heir(member.member_id, member.target, target)
+        member.target = target
+
+    def _set_position(self, member: Member, position: Position) -> None:
+        before = member.position
+        member.position = position
+        if position.state is MemberState.STABLE and position.epoch == self.target_epoch:
+            self.unsettled.pop(member.member_id, None)
+        if position.assigned != before.assigned or position.pending != before.pending:
+            for heir in self.ownership.change_owner(member.member_id, before, position):
+                self.expectant[heir] = None
 
     # Records
 
@@ -218,10 +242,10 @@ class ConsumerGroup:
                 if known is None:
                     return False
                 topic_id = known.topic_id
-            for partition in topic.partitions:
-                assigned_at = _assignment_epoch(position.assigned, topic_id, partition.partition_index)
+            for partition in topic.partition_indexes:
+                assigned_at = _assignment_epoch(position.assigned, topic_id, partition)
                 if assigned_at is None:
-                    assigned_at = _assignment_epoch(position.pending, topic_id, partition.partition_index)
+                    assigned_at = _assignment_epoch(position.pending, topic_id, partition)
                 if assigned_at is None or command.generation_id_or_member_epoch < assigned_at:
                     return False
         return True

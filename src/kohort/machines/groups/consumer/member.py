@@ -5,12 +5,12 @@ Decides nothing. Next hop: group.py, which has the members.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
-from kohort.machines.contract import Token
 from kohort.machines.groups.assignors.assignor import NO_PARTITIONS, Partitions
 from kohort.machines.groups.consumer.reconciliation import NOT_YET_JOINED, AssignedPartitions, Position
 from kohort.machines.groups.consumer.subscriptions import Subscription, subscription_of
-from kohort.model.commands.groups import AssignedTopic, Assignment
+from kohort.model.commands.groups import NO_ORIGIN, AssignedTopic, Assignment, Origin
 from kohort.model.records.groups import (
     ConsumerGroupMemberMetadataRecord,
     CurrentMemberAssignmentRecord,
@@ -18,38 +18,26 @@ from kohort.model.records.groups import (
     RecordTopicPartitions,
 )
 
-LEFT_FOR_A_WHILE_EPOCH = -2
+LEAVE_EPOCH: Final = -1
+LEFT_FOR_A_WHILE_EPOCH: Final = -2
 """The epoch of a static member that closed and is expected back."""
-
-
-@dataclass(eq=False, slots=True)
-class Held:
-    """A heartbeat that is not answered yet."""
-
-    token: Token
-    group_id: str
-    member_id: str
-    is_join: bool
-    """The member has not been told its epoch."""
-    is_full: bool
-    """The member said all there is about it, so it is told all: a held heartbeat has said that it owns what it has."""
-    until_ms: int
+NEVER_MS: Final = 1 << 62
 
 
 @dataclass(eq=False, slots=True)
 class Presence:
     """What a member last let us see of it. Not durable: after a restart it is given all the time that it had."""
 
-    expires_at_ms: int = 0
-    timer_at_ms: int = 0
-    """When its session is next looked at: never later than it expires."""
-    connection_id: int = 0
-    software_name: str = ""
-    held: Held | None = None
+    origin: Origin = NO_ORIGIN
+    """Of its last heartbeat."""
+    heard_at_ms: int = 0
+    expires_at_ms: int = NEVER_MS
+    timer_at_ms: int = NEVER_MS
+    """When its session is next looked at: a heartbeat moves only expires_at_ms, and the timer looks again."""
     told_interval_ms: int = 0
     """The heartbeat interval that it was last told; 0 before its first answer."""
-    revoking_since_epoch: int = -1
-    """Its epoch when it was told to give up partitions."""
+    is_revoking: bool = False
+    """A timer runs until which it must have given up what it was told to."""
 
 
 @dataclass(eq=False, slots=True)

@@ -6,7 +6,7 @@ metadata hash tells whether any subscribed topic was made, removed or grown sinc
 Next hop: group.py, which keeps the regular expressions that members use; target.py, which asks.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -48,27 +48,45 @@ class Subscriptions:
         """What each regular expression stood for when it was last looked at."""
         self._subscribers: Final[dict[Subscription, int]] = {}
         self._subscribed: Final[dict[Subscription, Subscribed]] = {}
+        self._all: tuple[Topic, ...] | None = None
+        """The topics that anybody subscribes to, as long as that is known."""
+        self._metadata_hash: int | None = None
 
     def add(self, subscription: Subscription) -> None:
-        self._subscribers[subscription] = self._subscribers.get(subscription, 0) + 1
+        if subscription == NO_SUBSCRIPTION:
+            return
+        subscribers = self._subscribers.get(subscription, 0)
+        self._subscribers[subscription] = subscribers + 1
+        if not subscribers:
+            self._forget_all()
 
     def remove(self, subscription: Subscription) -> None:
+        if subscription == NO_SUBSCRIPTION:
+            return
         self._subscribers[subscription] -= 1
         if self._subscribers[subscription] == 0:
             del self._subscribers[subscription]
             self._subscribed.pop(subscription, None)
+            self._forget_all()
 
     def set_topics(self, topics: Topics) -> None:
         self.topics = topics
-        self._subscribed.clear()
+        self._forget()
 
     def set_expression(self, record: RegularExpressionRecord) -> None:
         self.expressions[record.regular_expression] = record
-        self._subscribed.clear()
+        self._forget()
 
     def remove_expression(self, expression: str) -> None:
         self.expressions.pop(expression, None)
+        self._forget()
+
+    def _forget(self) -> None:
         self._subscribed.clear()
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        self._all = self._metadata_hash = None
 
     def subscribers_of_expression(self, expression: str) -> int:
         return sum(count for subscription, count in self._subscribers.items() if subscription.regex == expression)
@@ -85,15 +103,18 @@ class Subscriptions:
 
     def metadata_hash(self) -> int:
         """Different whenever a subscribed topic is another, or has another number of partitions."""
-        topics = self._existing(name for subscription in self._subscribers for name in self._names(subscription))
-        if not topics:
-            return NO_METADATA_HASH
-        text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in topics)
-        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+        if self._metadata_hash is None:
+            lines = (f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in self.all_topics())
+            digest = blake2b("\n".join(lines).encode(), digest_size=8).digest()
+            self._metadata_hash = int.from_bytes(digest, "big", signed=True) if self.all_topics() else NO_METADATA_HASH
+        return self._metadata_hash
 
-    def partition_counts(self) -> Mapping[TopicId, int]:
-        topics = self._existing(name for subscription in self._subscribers for name in self._names(subscription))
-        return {topic.topic_id: topic.partitions for topic in topics}
+    def all_topics(self) -> tuple[Topic, ...]:
+        """Those that anybody subscribes to and that exist, in the order of their names."""
+        if self._all is None:
+            names = (name for subscription in self._subscribers for name in self._names(subscription))
+            self._all = tuple(self._existing(names))
+        return self._all
 
     def _names(self, subscription: Subscription) -> tuple[str, ...]:
         expression = self.expressions.get(subscription.regex)

@@ -20,3 +20,8 @@ class Push:
     def classic_hold_ms(self, origin: Origin, session_timeout_ms: int, is_static: bool) -> int:
         """Of a member of the classic protocol; 0: it is to be answered at once."""
         return 0
+
+    def join_hold_ms(self, origin: Origin) -> int:
+        """Of a consumer that joined and for which nothing is free yet; 0: it is to be answered at once, as those are
+        that come again soon by themselves."""
+        return 0

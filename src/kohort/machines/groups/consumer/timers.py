@@ -1,0 +1,73 @@
+"""The timers of groups of the consumer protocol by their keys, and when a silent member's is due.
+
+A heartbeat only moves the time at which its member expires. The timer that runs already finds that out when it is due,
+and is set again; so a heartbeat costs no timer.
+
+Next hop: leaving.py and target.py decide what follows from each.
+"""
+
+from dataclasses import dataclass
+
+from kohort.machines.groups.consumer.group import ConsumerGroup
+from kohort.machines.groups.consumer.member import NEVER_MS, Member
+from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.state import GroupsState
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSessionTimer:
+    """A member may have been silent for as long as it may be."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationTimer:
+    """A member has not said that it gave up what it was told to."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTimer:
+    """Enough changes of a group were gathered: it is to have another target."""
+
+    group_id: str
+
+
+def session_timeout_ms(state: GroupsState, member: Member) -> int:
+    """A member that speaks the classic protocol brought a timeout of its own."""
+    classic = member.metadata.classic_member_metadata
+    return state.settings.group_consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+
+
+def watch(group: ConsumerGroup, member: Member, expires_at_ms: int, draft: Draft) -> None:
+    """The member expires then, whatever was agreed before."""
+    presence = member.presence
+    presence.expires_at_ms = expires_at_ms
+    if expires_at_ms < presence.timer_at_ms:
+        presence.timer_at_ms = expires_at_ms
+        draft.set_timer(ConsumerSessionTimer(group.group_id, member.member_id), expires_at_ms)
+
+
+def watch_revocation(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    """It has its rebalance timeout from now on."""
+    member.presence.is_revoking = True
+    at_ms = draft.now_ms + max(member.metadata.rebalance_timeout_ms, 0)
+    draft.set_timer(RevocationTimer(group.group_id, member.member_id), at_ms)
+
+
+def stop_watching_revocation(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    if member.presence.is_revoking:
+        member.presence.is_revoking = False
+        draft.cancel_timer(RevocationTimer(group.group_id, member.member_id))
+
+
+def stop_watching(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    """The member is gone."""
+    stop_watching_revocation(group, member, draft)
+    if member.presence.timer_at_ms != NEVER_MS:
+        member.presence.timer_at_ms = NEVER_MS
+        draft.cancel_timer(ConsumerSessionTimer(group.group_id, member.member_id))

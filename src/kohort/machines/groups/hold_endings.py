@@ -1,0 +1,26 @@
+"""What ends the wait of a held heartbeat apart from news: its time is up, or another request is behind it.
+
+Next hop: consumer/telling.py and classic/holding.py, by the kind of the group.
+"""
+
+from kohort.machines.groups.consumer import telling as consumer
+from kohort.machines.groups.consumer.group import ConsumerGroup
+from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.held import HeldHeartbeat, HeldUntil
+from kohort.machines.groups.state import GroupsState
+
+
+def on_held_until(state: GroupsState, key: HeldUntil, draft: Draft) -> None:
+    held = state.held.of_token(key.token)
+    if held is None:
+        return
+    group = state.groups[held.group_id]
+    if isinstance(group, ConsumerGroup):
+        consumer.end_hold(state, group, held, draft)
+
+
+def hurry(state: GroupsState, held: HeldHeartbeat, draft: Draft) -> None:
+    """Answers it without changing anything."""
+    group = state.groups[held.group_id]
+    if isinstance(group, ConsumerGroup):
+        consumer.answer_hurried(state, group, held, draft)
