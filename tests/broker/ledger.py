@@ -3,13 +3,16 @@
 It makes use of everything a machine may do: records, replies that come later, timers, refusals.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kohort.machines.contract import CancelTimer, Decision, Moment, Reply, SetTimer, Token
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.ids import OrgId
+from kohort.wire.batch_writer import BatchWriter
+from kohort.wire.record_batch import Batch
+from kohort.wire.records import decode_records
 
 BROKEN = -13
 """Adding this fails half-way."""
@@ -93,11 +96,13 @@ class Ledger:
             yield TotalRecord(self.total)
 
 
-def encode(record: TotalRecord) -> tuple[bytes, bytes]:
-    return b"total", str(record.total).encode()
+def encode_batches(records: Iterable[TotalRecord], base_offset: int, timestamp: int) -> list[Batch]:
+    writer = BatchWriter(base_offset, timestamp)
+    for record in records:
+        writer.write(b"total", str(record.total).encode())
+    return writer.batches()
 
 
-def decode(key: bytes | None, value: bytes | None) -> TotalRecord:
-    assert key == b"total"
-    assert value is not None
-    return TotalRecord(int(value))
+def decode_batch(batch: Batch) -> Iterator[TotalRecord]:
+    for record in decode_records(batch.data):
+        yield TotalRecord(int(record.value or b""))

@@ -18,20 +18,19 @@ It never decides anything about groups, topics or offsets. Next hop: the machine
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from kohort.broker.snapshots import SnapshotMark, encode_snapshot, snapshot_mark
+from kohort.broker.snapshots import SnapshotMark, footer_batch, header_batch, snapshot_mark
 from kohort.carrier.contract import AnswerTo
 from kohort.machines.contract import CancelTimer, Decision, Machine, Moment, Reply, SetTimer, Token
 from kohort.model.errors import ErrorCode, ProtocolError, Refused
 from kohort.model.ids import OrgId
 from kohort.store.log import Chunk, Durability, Log, StoreError
 from kohort.wire.errors import DecodeError
-from kohort.wire.record_batch import HEADER_SIZE, Batch, Buffer, decode_header
-from kohort.wire.records import NewRecord, decode_records, encode_batch
+from kohort.wire.record_batch import Batch, whole_batches
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +54,9 @@ _OVERDUE: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The store takes 
 class RecordCodec(Protocol[Record]):
     """How a machine's records lie in a log: a module of wire/."""
 
-    def encode(self, record: Record) -> tuple[bytes | None, bytes | None]: ...
+    def encode_batches(self, records: Iterable[Record], base_offset: int, timestamp: int) -> list[Batch]: ...
 
-    def decode(self, key: bytes | None, value: bytes | None) -> Record: ...
+    def decode_batch(self, batch: Batch) -> Iterable[Record]: ...
 
 
 class Timer(Protocol):
@@ -208,14 +207,11 @@ class Shard(Generic[Record]):
             self._timers[timer.key] = self._call_at(timer.at_ms, partial(self._on_timer, timer.key))
 
     def _append(self, decision: Decision[Record], now_ms: int) -> None:
-        encode = self._codec.encode
-        batch = encode_batch(
-            [NewRecord(*encode(record), now_ms) for record in decision.records], base_offset=self._log.end_offset
-        )
+        batches = self._codec.encode_batches(decision.records, self._log.end_offset, now_ms)
         append = _Append(decision.records, list(decision.replies), list(decision.events), now_ms)
         self._unfinished.append(append)
-        self._grown_bytes += len(batch.data)
-        self._log.append((batch,), self._durability, partial(self._appended, append))
+        self._grown_bytes += sum(len(batch.data) for batch in batches)
+        self._log.append(batches, self._durability, partial(self._appended, append))
 
     def _appended(self, append: _Append[Record], error: StoreError | None) -> None:
         if not self._unfinished or self._unfinished[0] is not append:
@@ -255,9 +251,11 @@ class Shard(Generic[Record]):
 
     def _take_snapshot(self, machine: Machine[Any, Record]) -> None:
         offset = self._log.end_offset
-        encoded = (self._codec.encode(record) for record in machine.snapshot())
-        batches = encode_snapshot(encoded, offset, self._now_ms())
-        append: _Append[Record] = _Append((), [], [], self._now_ms())
+        now_ms = self._now_ms()
+        batches = [header_batch(offset, now_ms)]
+        batches += self._codec.encode_batches(machine.snapshot(), batches[-1].header.next_offset, now_ms)
+        batches.append(footer_batch(batches[-1].header.next_offset, now_ms))
+        append: _Append[Record] = _Append((), [], [], now_ms)
         self._unfinished.append(append)
         self._snapshot_bytes = sum(len(batch.data) for batch in batches)
         self._grown_bytes = 0
@@ -285,9 +283,10 @@ class Shard(Generic[Record]):
         in_snapshot = False
         offset, end = self._log.start_offset, self._log.readable_offset
         while offset < end:
-            for header, data in _whole_batches(await self._read(offset, end)):
+            for header, data in whole_batches(await self._read(offset, end)):
                 if not header.is_control:
-                    self._replay(machine, data)
+                    for record in self._codec.decode_batch(Batch(header, data)):
+                        machine.replay(record)
                 elif snapshot_mark(data) is SnapshotMark.HEADER:
                     in_snapshot = True
                     self._snapshot_bytes = self._grown_bytes = 0
@@ -306,11 +305,6 @@ class Shard(Generic[Record]):
         self._carry_out(machine.on_loaded(moment), moment.now_ms)
         if self._on_loaded is not None:
             self._on_loaded()
-
-    def _replay(self, machine: Machine[Any, Record], data: Buffer) -> None:
-        replay, decode = machine.replay, self._codec.decode
-        for _, _, key, value, _ in decode_records(data):
-            replay(decode(key, value))
 
     async def _read(self, offset: int, end: int) -> memoryview:
         chunk: asyncio.Future[Chunk] = asyncio.get_running_loop().create_future()
@@ -358,14 +352,3 @@ class Shard(Generic[Record]):
                 await asyncio.sleep(RELOAD_RETRY_MS / 1000)
             else:
                 return
-
-
-def _whole_batches(data: memoryview) -> Iterator[Batch]:
-    """The batches that a read gave whole; the next read begins with one that was cut short."""
-    position = 0
-    while len(data) - position >= HEADER_SIZE:
-        header = decode_header(data, position)
-        if header.size > len(data) - position:
-            return
-        yield Batch(header, data[position : position + header.size])
-        position += header.size

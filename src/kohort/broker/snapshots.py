@@ -3,16 +3,12 @@
 Next hop: wire/records.py.
 """
 
-from collections.abc import Iterable
 from enum import IntEnum
-from itertools import islice
 from struct import Struct
 from typing import Final
 
 from kohort.wire.record_batch import Batch, Buffer
 from kohort.wire.records import NewRecord, decode_records, encode_batch
-
-RECORDS_PER_BATCH: Final = 5000
 
 _KEY: Final = Struct(">hh")
 _CONTROL_VERSION: Final = 0
@@ -28,17 +24,14 @@ class SnapshotMark(IntEnum):
     FOOTER = 4
 
 
-def encode_snapshot(
-    records: Iterable[tuple[bytes | None, bytes | None]], base_offset: int, now_ms: int
-) -> tuple[Batch, ...]:
-    """The batches of a snapshot whose records have these keys and values."""
-    batches = [_control_batch(SnapshotMark.HEADER, _HEADER_VALUE.pack(0, now_ms, 0), base_offset, now_ms)]
-    remaining = iter(records)
-    while some := [NewRecord(key, value, now_ms) for key, value in islice(remaining, RECORDS_PER_BATCH)]:
-        batches.append(encode_batch(some, base_offset=batches[-1].header.next_offset))
-    end = batches[-1].header.next_offset
-    batches.append(_control_batch(SnapshotMark.FOOTER, _FOOTER_VALUE.pack(0, 0), end, now_ms))
-    return tuple(batches)
+def header_batch(base_offset: int, now_ms: int) -> Batch:
+    """What a snapshot begins with."""
+    return _control_batch(SnapshotMark.HEADER, _HEADER_VALUE.pack(0, now_ms, 0), base_offset, now_ms)
+
+
+def footer_batch(base_offset: int, now_ms: int) -> Batch:
+    """What a snapshot ends with: one without it is none."""
+    return _control_batch(SnapshotMark.FOOTER, _FOOTER_VALUE.pack(0, 0), base_offset, now_ms)
 
 
 def snapshot_mark(control_batch: Buffer) -> SnapshotMark:

@@ -4,6 +4,7 @@ A version is never changed once a release has written it. A record that gets ano
 old one is still read here, and turned into what the catalog knows today.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kohort.model.records.catalog import (
@@ -15,8 +16,11 @@ from kohort.model.records.catalog import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from kohort.wire.batch_writer import BatchWriter
 from kohort.wire.errors import DecodeError
 from kohort.wire.postcard import Codec, codec
+from kohort.wire.record_batch import Batch
+from kohort.wire.records import decode_records
 
 _VERSION: Final = 0
 _KINDS: Final[dict[int, type]] = {
@@ -29,6 +33,18 @@ _KINDS: Final[dict[int, type]] = {
 }
 _CODECS: Final[dict[bytes, Codec[Any]]] = {bytes((kind, _VERSION)): codec(each) for kind, each in _KINDS.items()}
 _KEYS: Final[dict[type, bytes]] = {each: bytes((kind, _VERSION)) for kind, each in _KINDS.items()}
+
+
+def encode_batches(records: Iterable[CatalogRecord], base_offset: int, timestamp: int) -> list[Batch]:
+    writer = BatchWriter(base_offset, timestamp)
+    for record in records:
+        writer.write(*encode(record))
+    return writer.batches()
+
+
+def decode_batch(batch: Batch) -> Iterator[CatalogRecord]:
+    for record in decode_records(batch.data):
+        yield decode(record.key, record.value)
 
 
 def encode(record: CatalogRecord) -> tuple[bytes, bytes]:

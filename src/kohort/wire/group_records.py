@@ -4,18 +4,14 @@ A key is its record type and a plain struct; a value is its version and a struct
 written in the version that Kafka 4.3 writes, and read in every version there was. Types that are not known, as those of
 share groups, come out as UnknownRecord. GROUP_IDENTITY is kohort's own: Kafka's formatter and loader skip its type.
 
-Offsets are most of what is written and read, so their bytes are built and taken apart without the Reader and Writer.
-
-Next hop: model/records/groups.py has the values.
+Next hop: offset_records.py for offsets, which are most of what is written and read; model/records/groups.py has the
+values.
 """
 
-from collections.abc import Callable
-from struct import Struct
-from struct import error as StructError
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from kohort.model.ids import NO_TOPIC_ID
 from kohort.model.records.groups import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -45,11 +41,14 @@ from kohort.model.records.groups import (
     TargetAssignmentMetadataRecord,
     UnknownRecord,
 )
+from kohort.wire.batch_writer import BatchWriter
 from kohort.wire.errors import DecodeError
+from kohort.wire.offset_records import OFFSET_COMMIT, decode_offset, offset_tombstone, read_run, write_commit
 from kohort.wire.primitives import Reader, Writer
+from kohort.wire.record_batch import Batch
+from kohort.wire.records import plain_records, read_key_and_value
 
 LEGACY_OFFSET_COMMIT: Final = 0
-OFFSET_COMMIT: Final = 1
 GROUP_METADATA: Final = 2
 CONSUMER_GROUP_METADATA: Final = 3
 CONSUMER_GROUP_PARTITION_METADATA: Final = 4
@@ -64,8 +63,29 @@ GROUP_IDENTITY: Final = 0x6B68
 Encoded = tuple[bytes, bytes | None]
 
 
-def encode(record: GroupsRecord) -> Encoded:
-    return _ENCODERS[type(record)](record)
+def encode_batches(records: Iterable[GroupsRecord], base_offset: int, timestamp: int) -> list[Batch]:
+    writer = BatchWriter(base_offset, timestamp)
+    for record in records:
+        if type(record) is OffsetCommitRecord:
+            write_commit(writer, record)
+        else:
+            writer.write(*_ENCODERS[type(record)](record))
+    return writer.batches()
+
+
+def decode_batch(batch: Batch) -> Iterator[GroupsRecord]:
+    """DecodeError for what is malformed."""
+    payload = plain_records(*batch)
+    remaining, position = batch.header.record_count, 0
+    while remaining > 0:
+        key, value, key_begin, end = read_key_and_value(payload, position)
+        record = decode(key, value)
+        remaining -= 1
+        if remaining and type(record) is OffsetCommitRecord and value is not None:
+            record, more, end = read_run(payload, position, key_begin, end, remaining, record)
+            remaining -= more
+        position = end
+        yield record
 
 
 def decode(key: bytes | None, value: bytes | None) -> GroupsRecord:
@@ -77,119 +97,6 @@ def decode(key: bytes | None, value: bytes | None) -> GroupsRecord:
     if decoder is None:
         return UnknownRecord(record_type)
     return decoder(key, value)
-
-
-# Offsets
-
-_SIZE: Final = Struct(">h")
-_KEY_HEAD: Final = Struct(">hh")
-_PARTITION: Final = Struct(">i")
-_OFFSET_V0: Final = Struct(">hq")
-_OFFSET_V3: Final = Struct(">hqi")
-_TIMESTAMP: Final = Struct(">q")
-_TIMESTAMPS: Final = Struct(">qq")
-_TIMESTAMP_AND_NO_TAGS: Final = Struct(">qB")
-_TIMESTAMP_AND_TOPIC_ID: Final = Struct(">qBBB16s")
-_TOPIC_ID_SIZE: Final = 16
-
-
-def _encode_offset_commit(record: OffsetCommitRecord) -> Encoded:
-    metadata = record.metadata.encode()
-    if record.expire_timestamp_ms is not None:
-        return _offset_key(record), (
-            _OFFSET_V0.pack(1, record.offset)
-            + _SIZE.pack(len(metadata))
-            + metadata
-            + _TIMESTAMPS.pack(record.commit_timestamp_ms, record.expire_timestamp_ms)
-        )
-    if record.topic_id.int:
-        tail = _TIMESTAMP_AND_TOPIC_ID.pack(record.commit_timestamp_ms, 1, 0, _TOPIC_ID_SIZE, record.topic_id.bytes)
-    else:
-        tail = _TIMESTAMP_AND_NO_TAGS.pack(record.commit_timestamp_ms, 0)
-    return _offset_key(record), (
-        _OFFSET_V3.pack(4, record.offset, record.leader_epoch) + _compact_size(len(metadata)) + metadata + tail
-    )
-
-
-def _encode_remove_offset(record: RemoveOffsetRecord) -> Encoded:
-    return _offset_key(record), None
-
-
-def _offset_key(record: OffsetCommitRecord | RemoveOffsetRecord) -> bytes:
-    group_id, topic = record.group_id.encode(), record.topic.encode()
-    return (
-        _KEY_HEAD.pack(OFFSET_COMMIT, len(group_id))
-        + group_id
-        + _SIZE.pack(len(topic))
-        + topic
-        + _PARTITION.pack(record.partition)
-    )
-
-
-def _compact_size(size: int) -> bytes:
-    if size < 0x7F:
-        return bytes((size + 1,))
-    writer = Writer()
-    writer.varint(size + 1)
-    return writer.data()
-
-
-def _decode_offset(key: bytes, value: bytes | None) -> GroupsRecord:
-    try:
-        group_size = key[2] << 8 | key[3]
-        group_end = 4 + group_size
-        topic_begin = group_end + 2
-        (topic_size,) = _SIZE.unpack_from(key, group_end)
-        topic_end = topic_begin + topic_size
-        (partition,) = _PARTITION.unpack_from(key, topic_end)
-        group_id, topic = key[4:group_end].decode(), key[topic_begin:topic_end].decode()
-        if value is None:
-            return RemoveOffsetRecord(group_id, topic, partition)
-        version = value[0] << 8 | value[1]
-        if version == 3 or version == 4:
-            return _decode_newer_offset(group_id, topic, partition, value, version == 4)
-        return _decode_older_offset(group_id, topic, partition, value, version)
-    except (StructError, IndexError, UnicodeDecodeError) as failure:
-        raise DecodeError(f"a malformed offset under the key {key!r}: {failure}") from failure
-
-
-def _decode_newer_offset(group_id: str, topic: str, partition: int, value: bytes, flexible: bool) -> OffsetCommitRecord:
-    _, offset, leader_epoch = _OFFSET_V3.unpack_from(value)
-    position = _OFFSET_V3.size
-    if flexible and value[position] < 0x80:
-        # Metadata of less than 127 bytes: all but a few.
-        begin = position + 1
-        end = begin + value[position] - 1
-        metadata = value[begin:end].decode() if end > begin else ""
-        timestamp, tags = _TIMESTAMP_AND_NO_TAGS.unpack_from(value, end)
-        topic_id = NO_TOPIC_ID if not tags else _topic_id(value, end + _TIMESTAMP.size)
-    else:
-        reader = Reader(value[position:], flexible)
-        metadata, timestamp = reader.nullable_string() or "", reader.int64()
-        topic_id = _topic_id_among(reader.tags())
-    return OffsetCommitRecord(group_id, topic, partition, offset, leader_epoch, metadata, timestamp, None, topic_id)
-
-
-def _decode_older_offset(group_id: str, topic: str, partition: int, value: bytes, version: int) -> OffsetCommitRecord:
-    """Versions 0 and 2: no leader epoch. Version 1 has an end of its own besides."""
-    if version > 2:
-        raise DecodeError(f"an offset of version {version}: it may be of a later Kafka")
-    reader = Reader(value[2:])
-    offset, metadata, timestamp = reader.int64(), reader.nullable_string() or "", reader.int64()
-    expires = reader.int64() if version == 1 else -1
-    expire_timestamp = None if expires == -1 else expires
-    return OffsetCommitRecord(group_id, topic, partition, offset, -1, metadata, timestamp, expire_timestamp)
-
-
-def _topic_id(value: bytes, position: int) -> UUID:
-    """From the tagged fields that begin here, nearly always one."""
-    if value[position : position + 3] == b"\1\0\x10":
-        return UUID(bytes=value[position + 3 : position + 3 + _TOPIC_ID_SIZE])
-    return _topic_id_among(Reader(value[position:], flexible=True).tags())
-
-
-def _topic_id_among(tags: dict[int, bytes]) -> UUID:
-    return UUID(bytes=tags[0]) if len(tags.get(0, b"")) == _TOPIC_ID_SIZE else NO_TOPIC_ID
 
 
 # Group identities
@@ -518,8 +425,8 @@ def _decode_partition_metadata(group_id: str, value: Reader, version: int) -> Gr
 
 
 _DECODERS: Final[dict[int, Decoder]] = {
-    LEGACY_OFFSET_COMMIT: _decode_offset,
-    OFFSET_COMMIT: _decode_offset,
+    LEGACY_OFFSET_COMMIT: decode_offset,
+    OFFSET_COMMIT: decode_offset,
     GROUP_METADATA: _of_group(RemoveGroupMetadataRecord, _plain(_decode_group_metadata)),
     CONSUMER_GROUP_METADATA: _of_group(RemoveConsumerGroupMetadataRecord, _decode_consumer_group_metadata),
     CONSUMER_GROUP_PARTITION_METADATA: _of_group(
@@ -543,8 +450,7 @@ def _member_tombstone(record_type: int) -> Callable[[Any], Encoded]:
 
 
 _ENCODERS: Final[dict[type, Callable[[Any], Encoded]]] = {
-    OffsetCommitRecord: _encode_offset_commit,
-    RemoveOffsetRecord: _encode_remove_offset,
+    RemoveOffsetRecord: offset_tombstone,
     GroupIdentityRecord: _encode_identity,
     RemoveGroupIdentityRecord: _tombstone(GROUP_IDENTITY),
     GroupMetadataRecord: _encode_group_metadata,

@@ -43,6 +43,7 @@ _IS_CONTROL: Final = 0x20
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _AFTER_CRC: Final = Struct(">hiqqqhii")
+_BEFORE_ATTRIBUTES: Final = Struct(">qiibI")
 
 Header = tuple[bytes, bytes | None]
 """A record's header: its key, UTF-8 by convention, and its value."""
@@ -93,7 +94,7 @@ def decode_records(data: Buffer, *, max_size: int = MAX_DECOMPRESSED_SIZE) -> It
 def decode_timestamps(batch: Batch, *, max_size: int = MAX_DECOMPRESSED_SIZE) -> Iterator[tuple[int, int]]:
     """(offset, timestamp) of each record, for lookups by time: keys and values are stepped over."""
     header, data = batch
-    payload = _plain_records(header, data, max_size)
+    payload = plain_records(header, data, max_size)
     position = 0
     try:
         for _ in range(header.record_count):
@@ -113,7 +114,7 @@ def decode_timestamps(batch: Batch, *, max_size: int = MAX_DECOMPRESSED_SIZE) ->
 
 def _decode_batch_records(header: BatchHeader, data: Buffer, max_size: int) -> Iterator[Record]:
     """The hot loop of compaction: a varint of one byte, which nearly all are, is read in place."""
-    payload = _plain_records(header, data, max_size)
+    payload = plain_records(header, data, max_size)
     appended = header.max_timestamp if header.is_log_append_time else None
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     position = 0
@@ -145,7 +146,33 @@ def _decode_batch_records(header: BatchHeader, data: Buffer, max_size: int) -> I
         raise DecodeError(f"{len(payload) - position} bytes behind the last of {header.record_count} records")
 
 
-def _plain_records(header: BatchHeader, data: Buffer, max_size: int) -> bytes:
+class KeyAndValue(NamedTuple):
+    """What a machine's log needs of a record, and where in its batch's records it lies."""
+
+    key: bytes | None
+    value: bytes | None
+    key_begin: int
+    end: int
+
+
+def read_key_and_value(payload: bytes, position: int) -> KeyAndValue:
+    """Of the record at this position of plain_records."""
+    try:
+        length, position = _read_varint(payload, position)
+        end = position + length
+        _, position = _read_varint(payload, position + 1)
+        _, position = _read_varint(payload, position)
+        key, value_begin = _read_bytes(payload, position)
+        value, position = _read_bytes(payload, value_begin)
+    except IndexError as failure:
+        raise DecodeError(f"a malformed record at byte {position} of a batch") from failure
+    if not position < end <= len(payload):
+        raise DecodeError(f"a malformed record at byte {position} of a batch")
+    return KeyAndValue(key, value, value_begin - len(key or b""), end)
+
+
+def plain_records(header: BatchHeader, data: Buffer, max_size: int = MAX_DECOMPRESSED_SIZE) -> bytes:
+    """The bytes of a batch's records, decompressed to at most max_size bytes."""
     if header.record_count < 0:
         raise DecodeError(f"a batch of {header.record_count} records")
     return decompress(header.compression, memoryview(data)[HEADER_SIZE:], max_size)
@@ -222,7 +249,7 @@ def encode_batch(
     base_timestamp = records[0].timestamp
     payload = bytearray()
     for delta, record in enumerate(records):
-        _write_record(payload, record, record.timestamp - base_timestamp, delta)
+        write_record(payload, record, record.timestamp - base_timestamp, delta)
     max_timestamp = max(record.timestamp for record in records)
     attributes = compression | is_transactional * _IS_TRANSACTIONAL | is_control * _IS_CONTROL
     if log_append_time is not None:
@@ -244,6 +271,28 @@ def encode_batch(
         record_count=len(records),
     )
     return _assemble(header, payload)
+
+
+def batch_of_written(payload: Buffer, count: int, base_offset: int, timestamp: int) -> Batch:
+    """The batch of so many records that write_record wrote, each at this time."""
+    header_behind_crc = _AFTER_CRC.pack(0, count - 1, timestamp, timestamp, NO_PRODUCER_ID, -1, -1, count)
+    length = HEADER_SIZE - LENGTH_OVERHEAD + len(payload)
+    header = BatchHeader(
+        base_offset,
+        length,
+        0,
+        MAGIC,
+        crc32c(payload, crc32c(header_behind_crc)),
+        0,
+        count - 1,
+        timestamp,
+        timestamp,
+        NO_PRODUCER_ID,
+        -1,
+        -1,
+        count,
+    )
+    return Batch(header, _BEFORE_ATTRIBUTES.pack(*header[:5]) + header_behind_crc + payload)
 
 
 def filter_batch(
@@ -268,7 +317,7 @@ def filter_batch(
         if base_timestamp is None:
             base_timestamp = record.timestamp
         fresh = NewRecord(record.key, record.value, record.timestamp, record.headers)
-        _write_record(payload, fresh, record.timestamp - base_timestamp, record.offset - old.base_offset)
+        write_record(payload, fresh, record.timestamp - base_timestamp, record.offset - old.base_offset)
     header = old._replace(
         base_timestamp=NO_TIMESTAMP if base_timestamp is None else base_timestamp,
         max_timestamp=old.max_timestamp if old.is_log_append_time else max_timestamp,
@@ -295,17 +344,18 @@ def _assemble(header: BatchHeader, records: Buffer) -> Batch:
     return Batch(header, _HEADER.pack(*header) + payload)
 
 
-def _write_record(out: bytearray, record: NewRecord, timestamp_delta: int, offset_delta: int) -> None:
+def write_record(out: bytearray, record: NewRecord, timestamp_delta: int, offset_delta: int) -> None:
+    """Writes it behind those that are there."""
     body = bytearray(1)
-    _write_varint(body, timestamp_delta)
-    _write_varint(body, offset_delta)
+    write_varint(body, timestamp_delta)
+    write_varint(body, offset_delta)
     _write_bytes(body, record.key)
     _write_bytes(body, record.value)
-    _write_varint(body, len(record.headers))
+    write_varint(body, len(record.headers))
     for key, value in record.headers:
         _write_bytes(body, key)
         _write_bytes(body, value)
-    _write_varint(out, len(body))
+    write_varint(out, len(body))
     out += body
 
 
@@ -313,11 +363,12 @@ def _write_bytes(out: bytearray, data: bytes | None) -> None:
     if data is None:
         out.append(1)
     else:
-        _write_varint(out, len(data))
+        write_varint(out, len(data))
         out += data
 
 
-def _write_varint(out: bytearray, value: int) -> None:
+def write_varint(out: bytearray, value: int) -> None:
+    """Zigzag, as a record has its lengths and deltas."""
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     while zigzag > 0x7F:
         out.append(zigzag & 0x7F | 0x80)

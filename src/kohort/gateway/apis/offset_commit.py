@@ -11,7 +11,6 @@ from kohort.model.commands.groups import (
     NO_TIMEOUT_MS,
     OffsetCommit,
     OffsetCommitAnswer,
-    PartitionCommit,
     PartitionCommitted,
     TopicCommit,
     TopicCommitted,
@@ -42,25 +41,18 @@ def handle_offset_commit(request: Request, call: Call) -> None:
 
 
 def _topic(topic: Request, version: int) -> TopicCommit:
-    if version < _LEADER_EPOCH_SINCE:
-        partitions = tuple(
-            [
-                PartitionCommit(each.partition_index, each.committed_offset, each.committed_metadata)
-                for each in topic.partitions
-            ]
-        )
-    else:
-        partitions = tuple(
-            [
-                PartitionCommit(
-                    each.partition_index, each.committed_offset, each.committed_metadata, each.committed_leader_epoch
-                )
-                for each in topic.partitions
-            ]
-        )
-    if version < _BY_ID_SINCE:
-        return TopicCommit(topic.name, partitions)
-    return TopicCommit("", partitions, topic.topic_id or NO_TOPIC_ID)
+    partitions = topic.partitions
+    metadata = tuple([each.committed_metadata for each in partitions])
+    return TopicCommit(
+        topic.name if version < _BY_ID_SINCE else "",
+        tuple([each.partition_index for each in partitions]),
+        tuple([each.committed_offset for each in partitions]),
+        tuple([each.committed_leader_epoch for each in partitions])
+        if version >= _LEADER_EPOCH_SINCE
+        else (-1,) * len(partitions),
+        metadata if any(metadata) else (),
+        NO_TOPIC_ID if version < _BY_ID_SINCE else topic.topic_id or NO_TOPIC_ID,
+    )
 
 
 def refuse_offset_commit(request: Request, refused: Refused, call: Call) -> Message:

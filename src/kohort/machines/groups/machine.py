@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 from kohort.machines.contract import Decision, Moment, Token
+from kohort.machines.groups.administration import handle_delete_group, handle_describe_group, handle_list_groups
 from kohort.machines.groups.consumer.describe import handle_consumer_group_describe
 from kohort.machines.groups.consumer.heartbeat import handle_consumer_group_heartbeat
 from kohort.machines.groups.consumer.leaving import on_revocation_timer, on_session_timer
@@ -17,11 +18,24 @@ from kohort.machines.groups.consumer.loading import on_consumer_groups_loaded
 from kohort.machines.groups.consumer.telling import on_target_timer
 from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, TargetTimer
 from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.expiry import OffsetsCheck, on_offsets_check, watch_offsets
 from kohort.machines.groups.held import HeldUntil
 from kohort.machines.groups.hold_endings import hurry, on_held_until
+from kohort.machines.groups.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topic_changes import handle_topics_changed
-from kohort.model.commands.groups import ConnectionLost, ConsumerGroupDescribe, ConsumerGroupHeartbeat, TopicsChanged
+from kohort.model.commands.groups import (
+    ConnectionLost,
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    DeleteGroup,
+    DescribeGroup,
+    ListGroups,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    TopicsChanged,
+)
 from kohort.model.consumer_protocol import ConsumerProtocol
 from kohort.model.errors import ProtocolError
 from kohort.model.ids import OrgId
@@ -37,14 +51,21 @@ COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]]
     ConnectionLost: handle_connection_lost,
     ConsumerGroupDescribe: handle_consumer_group_describe,
     ConsumerGroupHeartbeat: handle_consumer_group_heartbeat,
+    DeleteGroup: handle_delete_group,
+    DescribeGroup: handle_describe_group,
+    ListGroups: handle_list_groups,
+    OffsetCommit: handle_offset_commit,
+    OffsetDelete: handle_offset_delete,
+    OffsetFetch: handle_offset_fetch,
     TopicsChanged: handle_topics_changed,
 }
 """Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
 
 TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
+    OffsetsCheck: on_offsets_check,
     HeldUntil: on_held_until,
-    RevocationTimer: on_revocation_timer,
     ConsumerSessionTimer: on_session_timer,
+    RevocationTimer: on_revocation_timer,
     TargetTimer: on_target_timer,
 }
 """Every timer by the type of its key, and who decides what follows."""
@@ -87,6 +108,7 @@ class GroupsMachine:
 
     def on_loaded(self, moment: Moment) -> Decision[GroupsRecord]:
         draft = Draft(moment, self.state.replay)
+        watch_offsets(self.state, draft)
         on_consumer_groups_loaded(self.state, draft)
         return draft.decision()
 

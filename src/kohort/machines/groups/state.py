@@ -1,17 +1,18 @@
 """Everything that one shard of groups knows. What is durable of it changes by replay only.
 
-Next hop: classic/group.py, consumer/group.py and offsets.py, which replay the records that are theirs.
+Next hop: classic/group.py, consumer/group.py and committed.py, which replay the records that are theirs.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from kohort.machines.groups.classic.group import ClassicGroup
+from kohort.machines.groups.committed import CommittedOffsets
+from kohort.machines.groups.connections import Connections
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.held import HeldHeartbeats
 from kohort.machines.groups.identity import mint_identity
-from kohort.machines.groups.offsets import Offsets
 from kohort.machines.groups.push.push import Push
 from kohort.machines.groups.topics import NO_TOPICS, Topics
 from kohort.model.consumer_protocol import ConsumerProtocol
@@ -21,26 +22,46 @@ from kohort.model.records.groups import (
     GroupMetadataRecord,
     GroupsRecord,
     OffsetCommitRecord,
+    RemoveConsumerGroupMemberMetadataRecord,
     RemoveConsumerGroupMetadataRecord,
+    RemoveConsumerGroupPartitionMetadataRecord,
+    RemoveCurrentMemberAssignmentRecord,
     RemoveGroupIdentityRecord,
     RemoveGroupMetadataRecord,
     RemoveOffsetRecord,
+    RemoveRegularExpressionRecord,
+    RemoveTargetAssignmentMemberRecord,
+    RemoveTargetAssignmentMetadataRecord,
     UnknownRecord,
 )
 from kohort.model.settings import BrokerSettings
+
+AnyGroup = ClassicGroup | ConsumerGroup
+
+_TOMBSTONES_OF_CONSUMER_GROUPS: Final = (
+    RemoveConsumerGroupMemberMetadataRecord,
+    RemoveConsumerGroupPartitionMetadataRecord,
+    RemoveCurrentMemberAssignmentRecord,
+    RemoveRegularExpressionRecord,
+    RemoveTargetAssignmentMemberRecord,
+    RemoveTargetAssignmentMetadataRecord,
+)
 
 
 class GroupsState:
     def __init__(self, settings: BrokerSettings, consumer_protocol: ConsumerProtocol) -> None:
         self.settings: Final = settings
         self.consumer_protocol: Final = consumer_protocol
-        self.groups: Final[dict[str, ClassicGroup | ConsumerGroup]] = {}
-        self.offsets: Final = Offsets()
+        self.groups: Final[dict[str, AnyGroup]] = {}
+        self.offsets: Final = CommittedOffsets()
         self.identities: Final[dict[str, str]] = {}
         # What follows is volatile.
         self.topics: Topics = NO_TOPICS
         self.held: Final = HeldHeartbeats()
+        self.connections: Final = Connections()
         self.push: Final = Push(settings)
+        self.empty_since_ms: Final[dict[str, int]] = {}
+        """When a group without members was first seen to have no offsets either."""
 
     # Finding and making groups
 
@@ -76,31 +97,37 @@ class GroupsState:
                 self.identities[record.group_id] = record.identity
             case RemoveGroupIdentityRecord():
                 self.identities.pop(record.group_id, None)
-                self._forget_if_nothing(record.group_id)
+                self.forget_if_nothing(record.group_id)
             case GroupMetadataRecord():
                 self.made_classic_group(record.group_id).apply(record)
             case RemoveGroupMetadataRecord():
-                if isinstance(self.groups.get(record.group_id), ClassicGroup):
-                    del self.groups[record.group_id]
+                self._remove_group(record.group_id, ClassicGroup)
             case RemoveConsumerGroupMetadataRecord():
-                if isinstance(self.groups.get(record.group_id), ConsumerGroup):
-                    del self.groups[record.group_id]
+                self._remove_group(record.group_id, ConsumerGroup)
             case UnknownRecord():
                 pass
             case _:
                 self._replay_of_consumer_group(record)
 
     def _replay_of_consumer_group(self, record: ConsumerGroupRecord) -> None:
+        """A tombstone of a group that is not there, as a compacted log has them, does not make it."""
         group = self.groups.get(record.group_id)
         if isinstance(group, ConsumerGroup):
             group.replay(record)
-        elif not type(record).__name__.startswith("Remove"):
+        elif not isinstance(record, _TOMBSTONES_OF_CONSUMER_GROUPS):
             self.made_consumer_group(record.group_id).replay(record)
 
-    def _forget_if_nothing(self, group_id: str) -> None:
-        """A group that only ever had offsets has no record of its own that could take it away."""
+    def _remove_group(self, group_id: str, kind: type[AnyGroup]) -> None:
+        """A group that has offsets is left with no more than those."""
+        if isinstance(self.groups.get(group_id), kind):
+            del self.groups[group_id]
+            if self.offsets.of_group(group_id):
+                self.made_classic_group(group_id)
+
+    def forget_if_nothing(self, group_id: str) -> None:
+        """A group that only ever had offsets, or never had a generation, has no record that could take it away."""
         group = self.groups.get(group_id)
-        if isinstance(group, ClassicGroup) and group.is_nothing():
+        if isinstance(group, ClassicGroup) and group.is_nothing() and not self.offsets.of_group(group_id):
             del self.groups[group_id]
 
     def snapshot(self) -> Iterator[GroupsRecord]:

@@ -3,7 +3,7 @@
 Next hop: consumer/topics_changed.py, where groups find that they have more, fewer or other partitions to share.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.consumer.topics_changed import on_topics_changed
@@ -18,16 +18,16 @@ from kohort.model.topics import Topic
 
 def handle_topics_changed(state: GroupsState, command: TopicsChanged, token: Token, draft: Draft) -> None:
     state.topics = Topics(command.topics, command.rack)
-    if command.removed:
-        removed = {topic.name: topic for topic in command.removed}
-        draft.write(*tuple(_offsets_of(state, removed)))
+    for topic in command.removed:
+        draft.write(*tuple(_offsets_of(state, topic)))
     on_topics_changed(state, draft)
     draft.answer(token, None)
 
 
-def _offsets_of(state: GroupsState, removed: Mapping[str, Topic]) -> Iterator[RemoveOffsetRecord]:
-    """What was committed to these topics, or to a topic of that name whose id nobody knew."""
-    for offset in state.offsets.snapshot():
-        topic = removed.get(offset.topic)
-        if topic is not None and offset.topic_id in (topic.topic_id, NO_TOPIC_ID):
-            yield RemoveOffsetRecord(offset.group_id, offset.topic, offset.partition)
+def _offsets_of(state: GroupsState, topic: Topic) -> Iterator[RemoveOffsetRecord]:
+    """What was committed to this topic, or to one of its name whose id nobody knew."""
+    for group_id, offsets in state.offsets.of_topic(topic.name):
+        for record in offsets.records():
+            if record.topic_id in (topic.topic_id, NO_TOPIC_ID):
+                for partition in record.partitions:
+                    yield RemoveOffsetRecord(group_id, topic.name, partition)

@@ -28,6 +28,7 @@ class Origin(NamedTuple):
     software_name: str = ""
     connection_id: int = 0
     """Different for every connection that there ever was to a gateway; 0 is none."""
+    software_version: str = ""
 
 
 NO_ORIGIN = Origin()
@@ -147,16 +148,16 @@ class LeaveGroupAnswer(NamedTuple):
 # Offsets. A topic is named by name or by id, as the client did: the other is "" or NO_TOPIC_ID, here and in the answer.
 
 
-class PartitionCommit(NamedTuple):
-    partition_index: int
-    committed_offset: int
-    committed_metadata: str | None = None
-    committed_leader_epoch: int = -1
-
-
 class TopicCommit(NamedTuple):
+    """Commits to partitions of a topic in columns: what stands at the same place of each belongs together."""
+
     name: str
-    partitions: tuple[PartitionCommit, ...]
+    partition_indexes: tuple[int, ...]
+    committed_offsets: tuple[int, ...]
+    committed_leader_epochs: tuple[int, ...]
+    """-1 where it is not known."""
+    committed_metadata: tuple[str | None, ...] = ()
+    """Empty if no partition has any."""
     topic_id: UUID = NO_TOPIC_ID
 
 
@@ -302,6 +303,8 @@ class ListedGroup(NamedTuple):
     protocol_type: str
     group_state: str
     group_type: str
+    identity: str = ""
+    """Who it is, whatever it is called; "" as long as nothing was written of it. Not for Kafka's clients."""
 
 
 class ListGroupsAnswer(NamedTuple):

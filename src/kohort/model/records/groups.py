@@ -31,16 +31,19 @@ class RemoveGroupIdentityRecord:
 
 
 class OffsetCommitRecord(NamedTuple):
-    """expire_timestamp_ms None: the broker's retention counts."""
+    """What a group committed to one topic at one time, in columns: what stands at the same place of partitions,
+    offsets, leader_epochs and metadata belongs together. In the log each partition is a record of its own."""
 
     group_id: str
     topic: str
-    partition: int
-    offset: int
-    leader_epoch: int
-    metadata: str
+    partitions: tuple[int, ...]
+    offsets: tuple[int, ...]
+    leader_epochs: tuple[int, ...]
+    metadata: tuple[str, ...]
+    """Empty if no partition has any."""
     commit_timestamp_ms: int
     expire_timestamp_ms: int | None = None
+    """None: the broker's retention counts."""
     topic_id: UUID = NO_TOPIC_ID
     """Guards against a topic that was made again under the same name."""
 

@@ -1,0 +1,186 @@
+"""The offsets of a shard's groups as they were committed: by group, by topic, and there by partition.
+
+A member commits the same partitions again and again, so commits are kept as they came: a slot for each combination of
+partitions that was committed together, and a commit of the same ones only replaces what is in it. Which slot counts for
+a partition is looked up in `places`, which are made when somebody asks or when the combinations begin to differ.
+
+Changed by replay only, and decides nothing. Next hop: none; offsets.py and expiry.py read it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from kohort.model.ids import TopicId
+from kohort.model.records.groups import OffsetCommitRecord, RemoveOffsetRecord
+
+_ALWAYS_BEARABLE: Final = 64
+"""How many columns may be kept that no longer count, however few count."""
+
+
+class Committed(NamedTuple):
+    """What a partition's last commit said."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    topic_id: TopicId
+
+
+class _Slot:
+    __slots__ = ("counting", "record")
+
+    def __init__(self, record: OffsetCommitRecord) -> None:
+        self.record = record
+        self.counting = len(record.partitions)
+        """How many of its partitions were not committed in another slot since."""
+
+
+class TopicOffsets:
+    """What a group committed to one topic."""
+
+    __slots__ = ("_kept", "_places", "_slots")
+
+    def __init__(self) -> None:
+        self._slots: Final[dict[tuple[int, ...], _Slot]] = {}
+        self._places: dict[int, tuple[_Slot, int]] | None = None
+        self._kept = 0
+        """Columns in all slots, whether or not they count."""
+
+    def put(self, record: OffsetCommitRecord) -> None:
+        partitions = record.partitions
+        slot = self._slots.get(partitions)
+        if slot is not None and slot.counting == len(partitions):
+            slot.record = record
+        elif not self._slots:
+            self._slots[partitions] = _Slot(record)
+            self._kept = len(partitions)
+        else:
+            self._put_over_others(record)
+
+    def _put_over_others(self, record: OffsetCommitRecord) -> None:
+        partitions, places = record.partitions, self._places_by_partition()
+        for partition in partitions:
+            self._take_away(partition)
+        slot = self._slots[partitions] = _Slot(record)
+        for place, partition in enumerate(partitions):
+            places[partition] = (slot, place)
+        self._kept += len(partitions)
+        if self._kept > 2 * len(places) + _ALWAYS_BEARABLE:
+            self._keep_what_counts()
+
+    def remove(self, partition: int) -> None:
+        self._places_by_partition()
+        self._take_away(partition)
+
+    def _take_away(self, partition: int) -> None:
+        slot, _ = self._places_by_partition().pop(partition, (None, 0))
+        if slot is not None:
+            slot.counting -= 1
+            if not slot.counting:
+                del self._slots[slot.record.partitions]
+                self._kept -= len(slot.record.partitions)
+
+    def _places_by_partition(self) -> dict[int, tuple[_Slot, int]]:
+        places = self._places
+        if places is None:
+            # So far there is one slot at most, and all of it counts.
+            places = self._places = {
+                partition: (slot, place)
+                for slot in self._slots.values()
+                for place, partition in enumerate(slot.record.partitions)
+            }
+        return places
+
+    def _keep_what_counts(self) -> None:
+        records = tuple(self.records())
+        self._slots.clear()
+        self._places = {}
+        self._kept = 0
+        for record in records:
+            self.put(record)
+
+    # Questions
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
+
+    def get(self, partition: int) -> Committed | None:
+        slot, place = self._places_by_partition().get(partition, (None, 0))
+        if slot is None:
+            return None
+        record = slot.record
+        metadata = record.metadata[place] if record.metadata else ""
+        return Committed(record.offsets[place], record.leader_epochs[place], metadata, record.topic_id)
+
+    def partitions(self) -> tuple[int, ...]:
+        return tuple(self._places_by_partition())
+
+    def records(self) -> Iterator[OffsetCommitRecord]:
+        """The commits that count, without the partitions that no longer do."""
+        for slot in self._slots.values():
+            if slot.counting == len(slot.record.partitions):
+                yield slot.record
+            else:
+                yield _some_of(slot.record, self._counting_places(slot))
+
+    def _counting_places(self, slot: _Slot) -> tuple[int, ...]:
+        places = self._places_by_partition()
+        return tuple(
+            place for place, partition in enumerate(slot.record.partitions) if places.get(partition) == (slot, place)
+        )
+
+
+class CommittedOffsets:
+    """What all groups of a shard committed."""
+
+    def __init__(self) -> None:
+        self._by_group: Final[dict[str, dict[str, TopicOffsets]]] = {}
+
+    def put(self, record: OffsetCommitRecord) -> None:
+        topics = self._by_group.get(record.group_id)
+        if topics is None:
+            topics = self._by_group[record.group_id] = {}
+        offsets = topics.get(record.topic)
+        if offsets is None:
+            offsets = topics[record.topic] = TopicOffsets()
+        offsets.put(record)
+
+    def remove(self, record: RemoveOffsetRecord) -> None:
+        topics = self._by_group.get(record.group_id)
+        offsets = None if topics is None else topics.get(record.topic)
+        if topics is None or offsets is None:
+            return
+        offsets.remove(record.partition)
+        if not offsets:
+            del topics[record.topic]
+            if not topics:
+                del self._by_group[record.group_id]
+
+    def of_group(self, group_id: str) -> Mapping[str, TopicOffsets]:
+        """By topic."""
+        return self._by_group.get(group_id, _NONE)
+
+    def of_topic(self, topic: str) -> Iterator[tuple[str, TopicOffsets]]:
+        """By group."""
+        for group_id, topics in self._by_group.items():
+            offsets = topics.get(topic)
+            if offsets is not None:
+                yield group_id, offsets
+
+    def snapshot(self) -> Iterator[OffsetCommitRecord]:
+        for topics in self._by_group.values():
+            for offsets in topics.values():
+                yield from offsets.records()
+
+
+_NONE: Final[Mapping[str, TopicOffsets]] = {}
+
+
+def _some_of(record: OffsetCommitRecord, places: tuple[int, ...]) -> OffsetCommitRecord:
+    """The commit of only the partitions at these places of it."""
+    return record._replace(
+        partitions=tuple([record.partitions[place] for place in places]),
+        offsets=tuple([record.offsets[place] for place in places]),
+        leader_epochs=tuple([record.leader_epochs[place] for place in places]),
+        metadata=tuple([record.metadata[place] for place in places]) if record.metadata else (),
+    )

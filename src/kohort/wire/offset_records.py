@@ -1,0 +1,262 @@
+"""Committed offsets in a log: one of Kafka's records for each partition, written and read many at a time.
+
+Offsets are nearly all that the logs of groups hold. The records of one commit to a topic differ only in partition,
+offset and leader epoch, and in their place in the batch. So they are written by one `struct` that has a slot for each
+of those and the rest as constants, remembered by the partitions; and read by trying whether the record behind one is
+like it. Commits with metadata or an end of their own are written and read record by record.
+
+    key     type 1 i16, group string, topic string, partition i32
+    value   version 4 i16, offset i64, leader epoch i32, metadata compact string, commit time i64, tags {0: topic id}
+
+Next hop: records.py has the varints around key and value; group_records.py all other records of groups.
+"""
+
+from functools import lru_cache
+from itertools import repeat
+from struct import Struct
+from struct import error as StructError
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from kohort.model.ids import NO_TOPIC_ID
+from kohort.model.records.groups import OffsetCommitRecord, RemoveOffsetRecord
+from kohort.wire.batch_writer import LARGE_BATCH, BatchWriter
+from kohort.wire.errors import DecodeError
+from kohort.wire.primitives import Reader, Writer
+from kohort.wire.records import write_varint
+
+OFFSET_COMMIT: Final = 1
+
+_SIZE: Final = Struct(">h")
+_KEY_HEAD: Final = Struct(">hh")
+_PARTITION: Final = Struct(">i")
+_OFFSET_V1: Final = Struct(">hq")
+_OFFSET_V4: Final = Struct(">hqi")
+_TIMESTAMP: Final = Struct(">q")
+_TIMESTAMPS: Final = Struct(">qq")
+_TIMESTAMP_AND_NO_TAGS: Final = Struct(">qB")
+_TAGS_AND_TOPIC_ID: Final = Struct(">BBB16s")
+_VERSION_4: Final = b"\0\4"
+_EMPTY: Final = b"\1"
+"""A compact string of no characters."""
+_NO_HEADERS: Final = b"\0"
+_TOPIC_ID_SIZE: Final = 16
+_REMEMBERED_FORMS: Final = 1024
+_SLOTS: Final = 6
+
+
+# Writing
+
+
+def write_commit(writer: BatchWriter, record: OffsetCommitRecord) -> None:
+    if record.metadata or record.expire_timestamp_ms is not None:
+        _write_one_by_one(writer, record)
+        return
+    form = _form(record.group_id, record.topic, record.topic_id, writer.count, record.partitions)
+    slots = form.constants.copy()
+    slots[3::_SLOTS] = record.offsets
+    slots[4::_SLOTS] = record.leader_epochs
+    tail = _EMPTY + _TIMESTAMP.pack(record.commit_timestamp_ms) + form.tail
+    slots[5::_SLOTS] = (tail,) * len(record.partitions)
+    writer.payload += form.struct.pack(*slots)
+    writer.count += len(record.partitions)
+    if len(writer.payload) >= LARGE_BATCH:
+        writer.close_batch()
+
+
+class _Form(NamedTuple):
+    """How the records of one commit lie behind each other, each in six slots: all before the partition, the partition,
+    the value's size and version, its offset, its leader epoch, and the rest."""
+
+    struct: Struct
+    constants: list[object]
+    """The slots, without what differs from commit to commit."""
+    tail: bytes
+    """The rest, without the empty metadata and the time that it begins with."""
+
+
+@lru_cache(_REMEMBERED_FORMS)
+def _form(group_id: str, topic: str, topic_id: UUID, first_delta: int, partitions: tuple[int, ...]) -> _Form:
+    key_head = _key_head(group_id, topic)
+    tail = (_tags(topic_id) if topic_id.int else b"\0") + _NO_HEADERS
+    value_size = _OFFSET_V4.size + len(_EMPTY) + _TIMESTAMP.size + len(tail) - len(_NO_HEADERS)
+    value_head = _varint(value_size) + _VERSION_4
+    key = _varint(len(key_head) + _PARTITION.size) + key_head
+    rest_size = len(key) + _PARTITION.size + len(value_head) - len(_VERSION_4) + value_size + len(_NO_HEADERS)
+    layout, constants = [">"], []
+    for delta, partition in enumerate(partitions, first_delta):
+        before_key = b"\0\0" + _varint(delta)
+        head = _varint(len(before_key) + rest_size) + before_key + key
+        layout.append(f"{len(head)}si{len(value_head)}sqi{len(_EMPTY) + _TIMESTAMP.size + len(tail)}s")
+        constants += [head, partition, value_head, 0, 0, b""]
+    return _Form(Struct("".join(layout)), constants, tail)
+
+
+def _write_one_by_one(writer: BatchWriter, record: OffsetCommitRecord) -> None:
+    key_head = _key_head(record.group_id, record.topic)
+    columns = zip(record.partitions, record.offsets, record.leader_epochs, record.metadata or repeat(""), strict=False)
+    for partition, offset, leader_epoch, metadata in columns:
+        writer.write(key_head + _PARTITION.pack(partition), _value(record, offset, leader_epoch, metadata.encode()))
+
+
+def _value(record: OffsetCommitRecord, offset: int, leader_epoch: int, metadata: bytes) -> bytes:
+    if record.expire_timestamp_ms is not None:
+        times = _TIMESTAMPS.pack(record.commit_timestamp_ms, record.expire_timestamp_ms)
+        return _OFFSET_V1.pack(1, offset) + _SIZE.pack(len(metadata)) + metadata + times
+    writer = Writer()
+    writer.varint(len(metadata) + 1)
+    tags = _tags(record.topic_id) if record.topic_id.int else b"\0"
+    head = _OFFSET_V4.pack(4, offset, leader_epoch)
+    return head + writer.data() + metadata + _TIMESTAMP.pack(record.commit_timestamp_ms) + tags
+
+
+def offset_tombstone(record: RemoveOffsetRecord) -> tuple[bytes, None]:
+    return _key_head(record.group_id, record.topic) + _PARTITION.pack(record.partition), None
+
+
+def _key_head(group_id: str, topic: str) -> bytes:
+    group, name = group_id.encode(), topic.encode()
+    return _KEY_HEAD.pack(OFFSET_COMMIT, len(group)) + group + _SIZE.pack(len(name)) + name
+
+
+def _tags(topic_id: UUID) -> bytes:
+    return _TAGS_AND_TOPIC_ID.pack(1, 0, _TOPIC_ID_SIZE, topic_id.bytes)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    write_varint(out, value)
+    return bytes(out)
+
+
+# Reading one
+
+
+def decode_offset(key: bytes, value: bytes | None) -> OffsetCommitRecord | RemoveOffsetRecord:
+    """Every version that there was. DecodeError for what is malformed."""
+    try:
+        group_end = 4 + (key[2] << 8 | key[3])
+        topic_begin = group_end + 2
+        topic_end = topic_begin + _SIZE.unpack_from(key, group_end)[0]
+        (partition,) = _PARTITION.unpack_from(key, topic_end)
+        group_id, topic = key[4:group_end].decode(), key[topic_begin:topic_end].decode()
+        if value is None:
+            return RemoveOffsetRecord(group_id, topic, partition)
+        version = value[0] << 8 | value[1]
+        if version == 3 or version == 4:
+            return _decode_newer(group_id, topic, partition, value, version == 4)
+        return _decode_older(group_id, topic, partition, value, version)
+    except (StructError, IndexError, UnicodeDecodeError) as failure:
+        raise DecodeError(f"a malformed offset under the key {key!r}: {failure}") from failure
+
+
+def _decode_newer(group_id: str, topic: str, partition: int, value: bytes, flexible: bool) -> OffsetCommitRecord:
+    _, offset, leader_epoch = _OFFSET_V4.unpack_from(value)
+    position = _OFFSET_V4.size
+    if flexible and value[position] < 0x80:
+        # Metadata of less than 127 bytes: all but a few.
+        begin = position + 1
+        end = begin + value[position] - 1
+        metadata = value[begin:end].decode() if end > begin else ""
+        timestamp, tags = _TIMESTAMP_AND_NO_TAGS.unpack_from(value, end)
+        topic_id = NO_TOPIC_ID if not tags else _topic_id(value, end + _TIMESTAMP.size)
+    else:
+        reader = Reader(value[position:], flexible)
+        metadata, timestamp = reader.nullable_string() or "", reader.int64()
+        topic_id = _topic_id_among(reader.tags())
+    return _of_one(group_id, topic, partition, offset, leader_epoch, metadata, timestamp, None, topic_id)
+
+
+def _decode_older(group_id: str, topic: str, partition: int, value: bytes, version: int) -> OffsetCommitRecord:
+    """Versions 0 and 2: no leader epoch. Version 1 has an end of its own besides."""
+    if version > 2:
+        raise DecodeError(f"an offset of version {version}: it may be of a later Kafka")
+    reader = Reader(value[2:])
+    offset, metadata, timestamp = reader.int64(), reader.nullable_string() or "", reader.int64()
+    expires = reader.int64() if version == 1 else -1
+    expire_timestamp = None if expires == -1 else expires
+    return _of_one(group_id, topic, partition, offset, -1, metadata, timestamp, expire_timestamp, NO_TOPIC_ID)
+
+
+def _of_one(
+    group_id: str,
+    topic: str,
+    partition: int,
+    offset: int,
+    leader_epoch: int,
+    metadata: str,
+    timestamp: int,
+    expire_timestamp: int | None,
+    topic_id: UUID,
+) -> OffsetCommitRecord:
+    return OffsetCommitRecord(
+        group_id,
+        topic,
+        (partition,),
+        (offset,),
+        (leader_epoch,),
+        (metadata,) if metadata else (),
+        timestamp,
+        expire_timestamp,
+        topic_id,
+    )
+
+
+def _topic_id(value: bytes, position: int) -> UUID:
+    """From the tagged fields that begin here, nearly always one."""
+    if value[position : position + 3] == b"\1\0\x10":
+        return UUID(bytes=value[position + 3 : position + 3 + _TOPIC_ID_SIZE])
+    return _topic_id_among(Reader(value[position:], flexible=True).tags())
+
+
+def _topic_id_among(tags: dict[int, bytes]) -> UUID:
+    return UUID(bytes=tags[0]) if len(tags.get(0, b"")) == _TOPIC_ID_SIZE else NO_TOPIC_ID
+
+
+# Reading many
+
+
+class Run(NamedTuple):
+    """Records behind one another that are one commit, how many follow its first, and where the next record begins."""
+
+    commit: OffsetCommitRecord
+    more: int
+    end: int
+
+
+def read_run(payload: bytes, begin: int, key_begin: int, end: int, most: int, first: OffsetCommitRecord) -> Run:
+    """The records like the first that follow it, `most` at the most. The first lies from begin to end, and its key
+    from key_begin on; it has no metadata and no end of its own."""
+    key_size = len(first.group_id.encode()) + len(first.topic.encode()) + _KEY_HEAD.size + _SIZE.size
+    key_place, size = key_begin - begin, end - begin
+    form = None if first.metadata or first.expire_timestamp_ms is not None else _like(key_place, key_size, size)
+    if form is None:
+        return Run(first, 0, end)
+    head, partition, value_head, offset, leader_epoch, tail = form.unpack_from(payload, begin)
+    seen, offsets, leader_epochs = {partition: None}, [offset], [leader_epoch]
+    key = head[key_place:]
+    alike = min(most, (len(payload) - end) // size)
+    behind = memoryview(payload)[end : end + alike * size]
+    for next_head, partition, next_value_head, offset, leader_epoch, next_tail in form.iter_unpack(behind):
+        is_like_it = next_tail == tail and next_value_head == value_head and next_head[0] == head[0]
+        if not is_like_it or next_head[key_place:] != key or partition in seen:
+            break
+        seen[partition] = None
+        offsets.append(offset)
+        leader_epochs.append(leader_epoch)
+    commit = first._replace(partitions=tuple(seen), offsets=tuple(offsets), leader_epochs=tuple(leader_epochs))
+    return Run(commit, len(seen) - 1, begin + len(seen) * size)
+
+
+@lru_cache(_REMEMBERED_FORMS)
+def _like(key_place: int, key_size: int, size: int) -> Struct | None:
+    """The slots of a record of this size; None if that is not of the form that write_commit gives it."""
+    head_size = key_place + key_size
+    for tail_size in (_EMPTY_TAIL, _EMPTY_TAIL + _TAGS_AND_TOPIC_ID.size - 1):
+        value_head_size = size - head_size - _PARTITION.size - _TIMESTAMP.size - _PARTITION.size - tail_size
+        if value_head_size == len(_VERSION_4) + 1:
+            return Struct(f">{head_size}si{value_head_size}sqi{tail_size}s")
+    return None
+
+
+_EMPTY_TAIL: Final = len(_EMPTY) + _TIMESTAMP.size + 1 + len(_NO_HEADERS)
