@@ -41,7 +41,9 @@ class Client:
         origin = self.origin
         if origin is NO_ORIGIN or origin.client_id != self.client_id or origin.software_name != self.software_name:
             # The host as java.net.InetAddress writes it, which is how Kafka tells it to whoever describes a group.
-            origin = Origin(self.client_id, f"/{self.host}", self.software_name, self.connection_id)
+            origin = Origin(
+                self.client_id, f"/{self.host}", self.software_name, self.connection_id, self.software_version
+            )
             self.origin = origin
         return origin
 

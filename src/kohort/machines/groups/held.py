@@ -6,12 +6,23 @@ hurried, and that answer changes nothing), or when its time is up. This file onl
 Next hop: classic/heartbeat.py and consumer/held.py, which answer them; push/ says how long one may be held.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.draft import Draft
 from kohort.model.commands.groups import Origin
+
+
+class Completion(Enum):
+    """What ended the wait of a held heartbeat."""
+
+    NEWS = "news"
+    HURRIED = "hurried"
+    TIME_UP = "time up"
+    FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,8 @@ class HeldHeartbeats:
     def __init__(self) -> None:
         self._by_token: Final[dict[Token, HeldHeartbeat]] = {}
         self._by_member: Final[dict[tuple[str, str], HeldHeartbeat]] = {}
+        self.completions: Final[Counter[Completion]] = Counter()
+        """How many there were since the machine was loaded, by what ended them."""
 
     def hold(self, held: HeldHeartbeat, draft: Draft) -> None:
         """The member must have none."""
@@ -54,8 +67,9 @@ class HeldHeartbeats:
     def of_member(self, group_id: str, member_id: str) -> HeldHeartbeat | None:
         return self._by_member.get((group_id, member_id))
 
-    def take(self, held: HeldHeartbeat, draft: Draft) -> None:
+    def take(self, held: HeldHeartbeat, draft: Draft, why: Completion = Completion.NEWS) -> None:
         """It is answered now, or nobody waits for it any more."""
+        self.completions[why] += 1
         del self._by_token[held.token]
         del self._by_member[held.group_id, held.member_id]
         draft.cancel_timer(HeldUntil(held.token))

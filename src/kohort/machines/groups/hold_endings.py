@@ -3,10 +3,11 @@
 Next hop: consumer/telling.py and classic/holding.py, by the kind of the group.
 """
 
+from kohort.machines.groups.classic import holding as classic
 from kohort.machines.groups.consumer import telling as consumer
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.draft import Draft
-from kohort.machines.groups.held import HeldHeartbeat, HeldUntil
+from kohort.machines.groups.held import Completion, HeldHeartbeat, HeldUntil
 from kohort.machines.groups.state import GroupsState
 
 
@@ -17,6 +18,8 @@ def on_held_until(state: GroupsState, key: HeldUntil, draft: Draft) -> None:
     group = state.groups[held.group_id]
     if isinstance(group, ConsumerGroup):
         consumer.end_hold(state, group, held, draft)
+    else:
+        classic.end_hold(state, held, Completion.TIME_UP, draft)
 
 
 def hurry(state: GroupsState, held: HeldHeartbeat, draft: Draft) -> None:
@@ -24,3 +27,5 @@ def hurry(state: GroupsState, held: HeldHeartbeat, draft: Draft) -> None:
     group = state.groups[held.group_id]
     if isinstance(group, ConsumerGroup):
         consumer.answer_hurried(state, group, held, draft)
+    else:
+        classic.end_hold(state, held, Completion.HURRIED, draft)

@@ -11,6 +11,13 @@ from typing import Any, Final
 
 from kohort.machines.contract import Decision, Moment, Token
 from kohort.machines.groups.administration import handle_delete_group, handle_describe_group, handle_list_groups
+from kohort.machines.groups.classic.heartbeat import handle_heartbeat
+from kohort.machines.groups.classic.join import handle_join_group
+from kohort.machines.groups.classic.leave import handle_leave_group
+from kohort.machines.groups.classic.rebalance import on_initial_delay_over, on_join_phase_over, on_sync_phase_over
+from kohort.machines.groups.classic.sessions import on_session_over, watch_loaded_groups
+from kohort.machines.groups.classic.sync import handle_sync_group
+from kohort.machines.groups.classic.timers import InitialDelayTimer, JoinPhaseTimer, SessionTimer, SyncPhaseTimer
 from kohort.machines.groups.consumer.describe import handle_consumer_group_describe
 from kohort.machines.groups.consumer.heartbeat import handle_consumer_group_heartbeat
 from kohort.machines.groups.consumer.leaving import on_revocation_timer, on_session_timer
@@ -19,7 +26,7 @@ from kohort.machines.groups.consumer.telling import on_target_timer
 from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, TargetTimer
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.expiry import OffsetsCheck, on_offsets_check, watch_offsets
-from kohort.machines.groups.held import HeldUntil
+from kohort.machines.groups.held import Completion, HeldUntil
 from kohort.machines.groups.hold_endings import hurry, on_held_until
 from kohort.machines.groups.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
 from kohort.machines.groups.state import GroupsState
@@ -30,10 +37,14 @@ from kohort.model.commands.groups import (
     ConsumerGroupHeartbeat,
     DeleteGroup,
     DescribeGroup,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
     ListGroups,
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
+    SyncGroup,
     TopicsChanged,
 )
 from kohort.model.consumer_protocol import ConsumerProtocol
@@ -53,10 +64,14 @@ COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]]
     ConsumerGroupHeartbeat: handle_consumer_group_heartbeat,
     DeleteGroup: handle_delete_group,
     DescribeGroup: handle_describe_group,
+    Heartbeat: handle_heartbeat,
+    JoinGroup: handle_join_group,
+    LeaveGroup: handle_leave_group,
     ListGroups: handle_list_groups,
     OffsetCommit: handle_offset_commit,
     OffsetDelete: handle_offset_delete,
     OffsetFetch: handle_offset_fetch,
+    SyncGroup: handle_sync_group,
     TopicsChanged: handle_topics_changed,
 }
 """Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
@@ -64,6 +79,10 @@ COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]]
 TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
     OffsetsCheck: on_offsets_check,
     HeldUntil: on_held_until,
+    SessionTimer: on_session_over,
+    InitialDelayTimer: on_initial_delay_over,
+    JoinPhaseTimer: on_join_phase_over,
+    SyncPhaseTimer: on_sync_phase_over,
     ConsumerSessionTimer: on_session_timer,
     RevocationTimer: on_revocation_timer,
     TargetTimer: on_target_timer,
@@ -95,7 +114,8 @@ class GroupsMachine:
         draft = Draft(moment, self.state.replay)
         held = self.state.held.of_token(token)
         if held is not None:
-            self.state.held.take(held, draft)
+            self.state.held.take(held, draft, Completion.FORGOTTEN)
+            self.state.push.on_lost_while_held(held, moment.now_ms)
         return draft.decision()
 
     def on_hurry(self, token: Token, moment: Moment) -> Decision[GroupsRecord]:
@@ -110,6 +130,7 @@ class GroupsMachine:
         draft = Draft(moment, self.state.replay)
         watch_offsets(self.state, draft)
         on_consumer_groups_loaded(self.state, draft)
+        watch_loaded_groups(self.state, draft)
         return draft.decision()
 
     def replay(self, record: GroupsRecord) -> None:

@@ -19,6 +19,7 @@ from typing import Final
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.member import Member, member_of_record
+from kohort.machines.groups.recorder import Ownership, Recorder
 from kohort.model.commands.groups import (
     DescribedMember,
     GroupDescribed,
@@ -66,14 +67,15 @@ class ClassicGroup:
         """How many members can follow a protocol, by its name."""
         self.joining = 0
         """How many members wait for the end of the join phase."""
-        self.pending_joins: dict[str, None] = {}
-        """Member ids that were given out, and that nobody has come back with yet."""
+        self.pending_joins: dict[str, int] = {}
+        """Member ids that were given out and nobody has come back with yet, and the connection that each went to."""
         self.pending_syncs: dict[str, None] = {}
         """Members of this generation that have not asked for their assignment yet."""
         self.is_first_rebalance = False
         """The join phase began in an empty group, so it lasts at least the initial delay."""
         self.has_grown = False
         """A member came since the initial delay was last begun."""
+        self.recorder: Final = Recorder()
 
     # What is durable
 
@@ -140,6 +142,19 @@ class ClassicGroup:
                 return None
             topics.update(subscription.topics)
         return frozenset(topics)
+
+    def ownership(self) -> Ownership:
+        """Who has which partition in the written generation, as far as its assignments can be read."""
+        written = self.written
+        if written is None or written.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return {}
+        owners: dict[tuple[str, int], str] = {}
+        for member in written.members:
+            assignment = self._consumer_protocol.decode_assignment(member.assignment)
+            if assignment is not None:
+                for topic, partitions in assignment.partitions.items():
+                    owners.update(((topic, partition), member.member_id) for partition in partitions)
+        return owners
 
     # Members
 
@@ -226,6 +241,7 @@ class ClassicGroup:
         return self.joining == len(self.members) and not self.pending_joins
 
     def rebalance_timeout_ms(self) -> int:
+        """The longest that a member asked for."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, protocols: Collection[Protocol]) -> bool:

@@ -3,7 +3,7 @@
 A heartbeat only moves the time at which its member expires. The timer that runs already finds that out when it is due,
 and is set again; so a heartbeat costs no timer.
 
-Next hop: rebalance.py decides what follows from each.
+Next hop: sessions.py and rebalance.py decide what follows from each.
 """
 
 from dataclasses import dataclass
