@@ -28,6 +28,7 @@ from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.expiry import OffsetsCheck, on_offsets_check, watch_offsets
 from kohort.machines.groups.held import Completion, HeldUntil
 from kohort.machines.groups.hold_endings import hurry, on_held_until
+from kohort.machines.groups.lost_connections import GraceTimer, handle_connection_lost, on_grace_over
 from kohort.machines.groups.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topic_changes import handle_topics_changed
@@ -52,11 +53,6 @@ from kohort.model.errors import ProtocolError
 from kohort.model.ids import OrgId
 from kohort.model.records.groups import GroupsRecord
 from kohort.model.settings import BrokerSettings
-
-
-def handle_connection_lost(state: GroupsState, command: ConnectionLost, token: Token, draft: Draft) -> None:
-    draft.answer(token, None)
-
 
 COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]] = {
     ConnectionLost: handle_connection_lost,
@@ -83,6 +79,7 @@ TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
     InitialDelayTimer: on_initial_delay_over,
     JoinPhaseTimer: on_join_phase_over,
     SyncPhaseTimer: on_sync_phase_over,
+    GraceTimer: on_grace_over,
     ConsumerSessionTimer: on_session_timer,
     RevocationTimer: on_revocation_timer,
     TargetTimer: on_target_timer,
