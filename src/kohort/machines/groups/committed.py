@@ -53,6 +53,7 @@ class TopicOffsets:
             slot.record = record
         elif not self._slots:
             self._slots[partitions] = _Slot(record)
+            self._places = None
             self._kept = len(partitions)
         else:
             self._put_over_others(record)
