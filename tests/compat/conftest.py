@@ -16,10 +16,26 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests import kafka_peer
 from tests.compat.brokers import BrokerProcess, advertised_apis, kafka_broker, kohort_broker
+from tests.compat.group_members import StartMember, member_starter, wait_until
+from tests.compat.group_wire import GroupConnection
 from tests.compat.kafka_tools import KafkaTools
+from tests.compat.members.java import JavaConsumers
 
 GROUP_APIS = {8: "OffsetCommit", 9: "OffsetFetch", 11: "JoinGroup", 12: "Heartbeat", 14: "SyncGroup"}
 TARGETS = {"kohort": kohort_broker, "kafka": kafka_broker}
+
+IMPATIENCE = {
+    "kohort": {},
+    "kafka": {
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.assignment.interval.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "500",
+        "group.consumer.heartbeat.interval.ms": "500",
+        "group.consumer.min.session.timeout.ms": "6000",
+        "group.consumer.session.timeout.ms": "6000",
+    },
+}
+"""What makes the shared broker wait less, so that proving a test of groups against Kafka does not take an hour."""
 
 
 class MakeTopic(Protocol):
@@ -49,7 +65,7 @@ def target() -> str:
 @pytest.fixture(scope="session")
 def shared_broker(target: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     directory = tmp_path_factory.mktemp("shared-broker")
-    broker = TARGETS[target](directory, {})
+    broker = TARGETS[target](directory, IMPATIENCE[target])
     broker.start()
     yield broker
     broker.discard()
@@ -66,12 +82,14 @@ def broker(shared_broker: BrokerProcess) -> Iterator[BrokerProcess]:
     assert "Traceback" not in log_of_test, f"an error that the broker did not expect:\n{log_of_test[-4000:]}"
 
 
-@pytest.fixture
-def consumer_groups(broker: BrokerProcess) -> None:
-    """Skips the test on a broker that does not say it has consumer groups."""
-    missing = [name for key, name in GROUP_APIS.items() if key not in advertised_apis(broker)]
+@pytest.fixture(scope="session")
+def consumer_groups(shared_broker: BrokerProcess) -> None:
+    """Skips the test on a broker that does not say it has consumer groups; waits until it does serve them."""
+    missing = [name for key, name in GROUP_APIS.items() if key not in advertised_apis(shared_broker)]
     if missing:
         pytest.skip(f"the broker does not advertise {', '.join(missing)}")
+    with GroupConnection(shared_broker) as connection:
+        wait_until(connection.has_coordinator, "there was a coordinator of groups")
 
 
 @pytest.fixture
@@ -89,6 +107,20 @@ def start_broker(target: str, tmp_path: Path) -> Iterator[StartBroker]:
     for broker in started:
         broker.discard()
     shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def java_consumers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaConsumers]:
+    """The JVM that hosts the Java members of all tests."""
+    consumers = JavaConsumers(tmp_path_factory.mktemp("java-consumers") / "consumers.log")
+    yield consumers
+    consumers.kill()
+
+
+@pytest.fixture
+def start_member(request: pytest.FixtureRequest) -> Iterator[StartMember]:
+    """Starts members of groups: start_member(kind, broker, group, [topic]). They are closed when the test ends."""
+    yield from member_starter(lambda: request.getfixturevalue("java_consumers"))
 
 
 @pytest.fixture

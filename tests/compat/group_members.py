@@ -1,32 +1,94 @@
-"""A librdkafka consumer in a group, polled by a thread of its own: what it owns, what it read, how often that changed.
+"""Which kinds of members there are, and what tests of groups do and look for again and again.
 
-Decides nothing about what is right: the tests look at several of them at once.
+Decides nothing about what is right. Next hop: members/, a client a file.
 """
 
-import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.compat.brokers import BrokerProcess, advertised_apis
+from tests.compat.librdkafka import make_producer, produce_all
+from tests.compat.members.aiokafka import AiokafkaMember
+from tests.compat.members.java import JavaConsumers
+from tests.compat.members.kafka_python import KafkaPythonMember
+from tests.compat.members.librdkafka import LibrdkafkaMember
+from tests.compat.members.member import Member, Wish
 
 WAIT_S = 60.0
 CONSUMER_GROUP_HEARTBEAT = 68
 
-PROTOCOLS = {
-    "range": {"group.protocol": "classic", "partition.assignment.strategy": "range"},
-    "roundrobin": {"group.protocol": "classic", "partition.assignment.strategy": "roundrobin"},
-    "cooperative-sticky": {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"},
-    "consumer": {"group.protocol": "consumer"},
-}
-"""How a librdkafka consumer takes part in a group: three ways of the classic protocol, and KIP-848's."""
+
+class Kind(NamedTuple):
+    """A client, and how it takes part in a group: a strategy of the classic protocol, or KIP-848 ("consumer")."""
+
+    client: str
+    strategy: str
+
+    def __str__(self) -> str:
+        return f"{self.client}-{self.strategy}"
 
 
-def require_protocol(broker: BrokerProcess, protocol: str) -> None:
+LIBRDKAFKA = [Kind("librdkafka", each) for each in ("range", "roundrobin", "cooperative-sticky", "consumer")]
+JAVA = [Kind("java", each) for each in ("range", "cooperative-sticky", "consumer")]
+KAFKA_PYTHON = [Kind("kafka-python", each) for each in ("range", "cooperative-sticky")]
+AIOKAFKA = [Kind("aiokafka", "roundrobin")]
+
+
+def each_of(*kinds: Kind) -> pytest.MarkDecorator:
+    """Runs a test once for each kind of member."""
+    marks = {"java": [pytest.mark.kafka]}
+    parameters = [pytest.param(kind, id=str(kind), marks=marks.get(kind.client, [])) for kind in kinds]
+    return pytest.mark.parametrize("kind", parameters)
+
+
+EVERY_KIND = [*LIBRDKAFKA, *JAVA, *KAFKA_PYTHON, *AIOKAFKA]
+every_kind = each_of(*EVERY_KIND)
+every_client = each_of(LIBRDKAFKA[2], LIBRDKAFKA[3], JAVA[1], JAVA[2], KAFKA_PYTHON[0], AIOKAFKA[0])
+"""Each client in each protocol that it has."""
+
+
+class StartMember(Protocol):
+    def __call__(
+        self, kind: Kind, broker: BrokerProcess, group: str, topics: Sequence[str] = (), **wish: object
+    ) -> Member:
+        """A member that consumes from now on; what else may be wished is in members/member.py."""
+
+
+def member_starter(java: Callable[[], JavaConsumers]) -> Iterator[StartMember]:
+    """One starter; afterwards all its members are closed, and none may have seen an error."""
+    started: list[Member] = []
+
+    def start(kind: Kind, broker: BrokerProcess, group: str, topics: Sequence[str] = (), **wish: object) -> Member:
+        require_protocol(broker, kind)
+        wanted = Wish(broker.bootstrap, group, kind.strategy, tuple(topics), **wish)  # type: ignore[arg-type]
+        member = java().start(wanted) if kind.client == "java" else make_python_member(kind, wanted)
+        started.append(member)
+        return member
+
+    yield start
+    for member in started:
+        member.close()
+    assert [error for member in started for error in member.errors] == []
+
+
+def make_python_member(kind: Kind, wish: Wish) -> Member:
+    match kind.client:
+        case "librdkafka":
+            return LibrdkafkaMember(wish)
+        case "kafka-python":
+            return KafkaPythonMember(wish)
+        case "aiokafka":
+            return AiokafkaMember(wish)
+    raise ValueError(f"{kind} is no client of Python's")
+
+
+def require_protocol(broker: BrokerProcess, kind: Kind) -> None:
     """Skips the test on a broker that does not say it has the protocol."""
-    if PROTOCOLS[protocol]["group.protocol"] == "consumer" and CONSUMER_GROUP_HEARTBEAT not in advertised_apis(broker):
+    if kind.strategy == "consumer" and CONSUMER_GROUP_HEARTBEAT not in advertised_apis(broker):
         pytest.skip("the broker does not advertise ConsumerGroupHeartbeat")
 
 
@@ -37,78 +99,47 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = WAIT
         time.sleep(0.02)
 
 
-class GroupMember:
-    """Consumes until it is closed. What it owned when it was asked to give it up is committed then."""
+def wait_until_shared(members: Sequence[Member], partitions: int, timeout_s: float = WAIT_S) -> None:
+    """Until every partition of a topic is owned once, and nobody has more than one more than another."""
 
-    def __init__(
-        self, bootstrap: str, group: str, topics: list[str], protocol: str = "range", **settings: object
-    ) -> None:
-        self.values: list[bytes] = []
-        self.errors: list[KafkaError] = []
-        self.owned: set[tuple[str, int]] = set()
-        self.changes = 0
-        """How often it was given something or had something taken away."""
-        config: dict[str, object] = {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "reconnect.backoff.max.ms": 500,
-            **PROTOCOLS[protocol],
-        }
-        self.consumer = Consumer(config | {name.replace("_", "."): value for name, value in settings.items()})
-        self.consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
-        self._is_closing = False
-        self._thread = threading.Thread(target=self._consume)
-        self._thread.start()
+    def is_shared() -> bool:
+        owned = [partition for member in members for partition in member.owned]
+        counts = [len(member.owned) for member in members]
+        return len(owned) == len(set(owned)) == partitions and max(counts) - min(counts) <= 1
 
-    def __enter__(self) -> "GroupMember":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Leaves the group."""
-        self._is_closing = True
-        self._thread.join(WAIT_S)
-        assert not self._thread.is_alive(), "the consumer did not close"
-
-    @property
-    def member_id(self) -> str:
-        return str(self.consumer.memberid())
-
-    def _consume(self) -> None:
-        while not self._is_closing:
-            message = self.consumer.poll(0.1)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                self.values.append(message.value() or b"")
-            else:
-                self.errors.append(error)
-        self.consumer.close()
-
-    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self.changes += 1
-        self.owned |= {(each.topic, each.partition) for each in partitions}
-
-    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        try:
-            consumer.commit(asynchronous=False)
-        except KafkaException as failure:
-            if failure.args[0].code() != KafkaError._NO_OFFSET:
-                self.errors.append(failure.args[0])
-        self._on_lost(consumer, partitions)
-
-    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self.changes += 1
-        self.owned -= {(each.topic, each.partition) for each in partitions}
+    try:
+        wait_until(is_shared, f"{len(members)} members shared {partitions} partitions", timeout_s)
+    except AssertionError as failure:
+        owned = [sorted(member.owned) for member in members]
+        errors = [member.errors for member in members]
+        raise AssertionError(f"{failure}: they own {owned}, and saw {errors}") from None
 
 
-def share_evenly(members: list[GroupMember], partitions: int) -> bool:
-    """Whether every partition of a topic is owned once, and nobody has more than one more than another."""
-    owned = [partition for member in members for partition in member.owned]
-    counts = [len(member.owned) for member in members]
-    return len(owned) == len(set(owned)) == partitions and max(counts) - min(counts) <= 1
+def wait_until_read(members: Sequence[Member], count: int, timeout_s: float = WAIT_S) -> None:
+    def is_read() -> bool:
+        return sum(len(member.values) for member in members) >= count
+
+    try:
+        wait_until(is_read, f"{count} records were read", timeout_s)
+    except AssertionError as failure:
+        read = [len(member.values) for member in members]
+        errors = [member.errors for member in members]
+        raise AssertionError(f"{failure}: they read {read}, and saw {errors}") from None
+
+
+def all_values(*members: Member) -> list[bytes]:
+    return sorted(value for member in members for value in member.values)
+
+
+def group_name() -> str:
+    return f"group-{uuid.uuid4().hex[:12]}"
+
+
+def numbers(first: int, count: int) -> list[bytes]:
+    return [b"%06d" % number for number in range(first, first + count)]
+
+
+def produce_evenly(broker: BrokerProcess, topic: str, partitions: int, values: list[bytes]) -> None:
+    producer = make_producer(broker.bootstrap)
+    for partition in range(partitions):
+        produce_all(producer, topic, values[partition::partitions], partition=partition)
