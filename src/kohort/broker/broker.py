@@ -13,6 +13,7 @@ import os
 import time
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -21,6 +22,7 @@ from kohort.broker.coordinators import COMMANDS_OF_MEMBERS, COMMANDS_TO_A_GROUP,
 from kohort.broker.describe import Descriptions
 from kohort.broker.fetch import Fetches
 from kohort.broker.fetch_sessions import FetchSessions
+from kohort.broker.group_history import GroupHistory
 from kohort.broker.offsets import Offsets
 from kohort.broker.partitions import Partitions
 from kohort.broker.produce import Produces
@@ -107,6 +109,7 @@ class Broker:
             call_at=self._call_at,
             on_record=self._on_catalog_record,
         )
+        self._group_history: Final = GroupHistory(self._partitions, self._ask_catalog_for, now_ms)
         self._coordinators: Final = Coordinators(
             self._partitions, settings, self._shard_of_groups, self._ask_catalog_for, loop
         )
@@ -152,6 +155,7 @@ class Broker:
             now_ms=self._now_ms,
             entropy=self._entropy,
             call_at=self._call_at,
+            on_event=partial(self._group_history.tell, OrgId(log.id.org_id)),
             on_loaded=on_loaded,
         )
 

@@ -71,4 +71,8 @@ class Produces:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic.name else ErrorCode.UNKNOWN_TOPIC_ID
             done(PartitionProduced(index, code))
             return False
+        if partition.topic.is_internal:
+            # What lies there is the broker's own state.
+            done(PartitionProduced(index, ErrorCode.INVALID_TOPIC_EXCEPTION))
+            return False
         return partition.append(asked.records, durability, self._now_ms(), done, allows_zstd=command.allows_zstd)
