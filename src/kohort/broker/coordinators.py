@@ -177,6 +177,8 @@ class Coordinators:
         org = self._orgs.get(org_id)
         if org is None or not org.shards:
             return self._wait_for_shards(self._org(org_id), command, answer_to)
+        if not org.was_told:
+            self._tell(org)
         shards = org.shards
         return shards[partition_of_group(command.group_id, len(shards))].handle(org_id, command, answer_to)
 
@@ -188,6 +190,8 @@ class Coordinators:
         return self._hand_over(org, command, answer_to)
 
     def _hand_over(self, org: _Org, command: Any, answer_to: AnswerTo) -> Pending | None:
+        if not org.was_told:
+            self._tell(org)
         partition = org.partition_of(command.group_id)
         connection_id = command.origin.connection_id if isinstance(command, COMMANDS_OF_MEMBERS) else 0
         if connection_id:
@@ -316,6 +320,8 @@ class Coordinators:
             self._loop.call_soon(self._tell, org)
 
     def _tell(self, org: _Org) -> None:
+        if org.was_told:
+            return
         org.was_told = True
         org.told_topics = dict(org.topics)
         removed, org.removed = tuple(org.removed), []
