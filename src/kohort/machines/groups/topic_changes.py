@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.consumer.topics_changed import on_topics_changed
-from kohort.machines.groups.consumer.topics_changed import on_topics_changed
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topics import Topics
@@ -21,7 +20,6 @@ def handle_topics_changed(state: GroupsState, command: TopicsChanged, token: Tok
     state.topics = Topics(command.topics, command.rack)
     for topic in command.removed:
         draft.write(*tuple(_offsets_of(state, topic)))
-    on_topics_changed(state, draft)
     on_topics_changed(state, draft)
     draft.answer(token, None)
 

@@ -21,8 +21,11 @@ def answer_member(
     state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft, *, tells_assignment: bool
 ) -> None:
     position = member.position
+    presence = member.presence
     interval_ms = _interval_ms(state, group, member)
-    member.presence.told_interval_ms = interval_ms
+    if interval_ms != presence.told_interval_ms:
+        presence.told_interval_ms = interval_ms
+        presence.hold_ms = state.push.consumer_hold_ms(presence.origin, interval_ms)
     assignment = assignment_of(position.assigned) if tells_assignment else None
     draft.answer(
         token,
@@ -39,7 +42,7 @@ def waits_for_partitions(group: ConsumerGroup, member: Member) -> bool:
 
 
 def _interval_ms(state: GroupsState, group: ConsumerGroup, member: Member) -> int:
-    interval_ms = state.settings.group_consumer_heartbeat_interval_ms
+    interval_ms = state.push.consumer_interval_ms(len(group.members))
     if not waits_for_partitions(group, member):
         return interval_ms
     origin = member.presence.origin

@@ -10,8 +10,8 @@ Next hop: the files above; leaving.py for those who go.
 """
 
 from typing import Final
-from uuid import UUID
 
+from kohort.machines.catalog.fresh_ids import as_text, fresh_ids
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.group import ClassicGroup, State
 from kohort.machines.groups.consumer.answers import answer_member
@@ -20,6 +20,7 @@ from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.leaving import leave, replace_static_member
 from kohort.machines.groups.consumer.member import LEAVE_EPOCH, LEFT_FOR_A_WHILE_EPOCH, Member
 from kohort.machines.groups.consumer.moves import follow_target
+from kohort.machines.groups.consumer.presence import hear_of
 from kohort.machines.groups.consumer.reconciliation import Owned
 from kohort.machines.groups.consumer.subscribing import new_expression, said_of_itself, subscribe
 from kohort.machines.groups.consumer.telling import (
@@ -28,7 +29,6 @@ from kohort.machines.groups.consumer.telling import (
     hold_join_if_possible,
     tell_expectant,
 )
-from kohort.machines.groups.consumer.timers import session_timeout_ms, watch
 from kohort.machines.groups.consumer.validation import check_heartbeat
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
@@ -101,7 +101,7 @@ def _answer_abandoned(state: GroupsState, group: ConsumerGroup, member: Member, 
 
 def _attend(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, draft: Draft) -> None:
     group = _group_to_attend(state, command)
-    member_id = command.member_id or str(UUID(bytes=draft.moment.fresh_id(0), version=4))
+    member_id = command.member_id or as_text(next(fresh_ids(draft.moment)))
     _check_size(state, group, member_id)
     owned = owned_of(command.topic_partitions)
     member, predecessor = identify(group, member_id, command, owned)
@@ -116,9 +116,7 @@ def _attend(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, d
         replace_static_member(state, group, predecessor, member_id, draft)
     has_new_subscription = subscribe(state, group, metadata, resolved, draft)
     member = group.members[member_id]
-    member.presence.origin = command.origin
-    member.presence.heard_at_ms = draft.now_ms
-    watch(group, member, draft.now_ms + session_timeout_ms(state, member), draft)
+    hear_of(state, group, member, command.origin, draft)
     has_news = follow_target(group, member, owned, draft, has_new_subscription=has_new_subscription)
     _answer_or_hold(state, group, member, command, owned, token, draft, has_news=has_news)
     tell_expectant(state, group, draft)

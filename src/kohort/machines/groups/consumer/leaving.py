@@ -12,21 +12,22 @@ from kohort.machines.groups.consumer.fencing import leaving_member
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.member import LEFT_FOR_A_WHILE_EPOCH, NEVER_MS, Member, topic_partitions
 from kohort.machines.groups.consumer.moves import move
+from kohort.machines.groups.consumer.presence import forget
 from kohort.machines.groups.consumer.reconciliation import AssignedPartitions, Position
 from kohort.machines.groups.consumer.recording import record_trigger
 from kohort.machines.groups.consumer.subscribing import drop_unused_expressions
 from kohort.machines.groups.consumer.target import bump_epoch
 from kohort.machines.groups.consumer.telling import tell_expectant
-from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, stop_watching, watch
+from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, watch
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatAnswer, HeartbeatAnswer
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.records.groups import MemberState, TargetAssignmentMemberRecord
 
-MEMBER_LEFT = "member left"
-SESSION_EXPIRED = "session timeout"
-REVOCATION_OVERDUE = "rebalance timeout"
+MEMBER_LEFT = "a member left"
+SESSION_EXPIRED = "a member was silent for too long"
+REVOCATION_OVERDUE = "a member did not give up its partitions in time"
 
 
 def leave(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, draft: Draft) -> None:
@@ -65,7 +66,7 @@ def remove_members(state: GroupsState, group: ConsumerGroup, members: Iterable[M
     record_trigger(group, why, draft)
     for member in members:
         _answer_held(state, group, member, ErrorCode.UNKNOWN_MEMBER_ID, draft)
-        stop_watching(group, member, draft)
+        forget(state, group, member, draft)
         draft.write(*group.member_removal(member.member_id))
         group.recorder.left(member.member_id)
     drop_unused_expressions(group, draft)
@@ -77,7 +78,7 @@ def replace_static_member(
 ) -> None:
     """The static member came back under another id: it has what it had, and nobody else is concerned."""
     _answer_held(state, group, predecessor, ErrorCode.FENCED_INSTANCE_ID, draft)
-    stop_watching(group, predecessor, draft)
+    forget(state, group, predecessor, draft)
     was_settled = predecessor.member_id not in group.unsettled
     draft.write(
         *group.member_removal(predecessor.member_id),

@@ -11,7 +11,7 @@ from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 from kohort.model.records.groups import MemberState
 
-RESTARTED = "coordinator restarted"
+RESTARTED = "the coordinator was started again"
 
 
 def on_consumer_groups_loaded(state: GroupsState, draft: Draft) -> None:

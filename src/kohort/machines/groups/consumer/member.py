@@ -36,6 +36,8 @@ class Presence:
     """When its session is next looked at: a heartbeat moves only expires_at_ms, and the timer looks again."""
     told_interval_ms: int = 0
     """The heartbeat interval that it was last told; 0 before its first answer."""
+    hold_ms: int = 0
+    """How long its heartbeats may be held, with that interval and on that connection."""
     is_revoking: bool = False
     """A timer runs until which it must have given up what it was told to."""
 

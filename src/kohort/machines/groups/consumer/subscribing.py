@@ -17,8 +17,8 @@ from kohort.model.records.groups import (
     RemoveRegularExpressionRecord,
 )
 
-MEMBER_JOINED = "member joined"
-SUBSCRIPTION_CHANGED = "subscription changed"
+MEMBER_JOINED = "a member joined"
+SUBSCRIPTION_CHANGED = "a member subscribed to other topics"
 
 
 def said_of_itself(

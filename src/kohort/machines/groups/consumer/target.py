@@ -27,9 +27,9 @@ from kohort.model.records.groups import (
     TargetAssignmentMetadataRecord,
 )
 
-MIN_QUIET_MS: Final = 2
-MAX_QUIET_MS: Final = 200
-MEMBERS_FOR_A_MS: Final = 20
+MIN_QUIET_MS: Final = 10
+MAX_QUIET_MS: Final = 250
+MEMBERS_FOR_A_MS: Final = 10
 """So many members make the quiet time after a target one millisecond longer."""
 
 

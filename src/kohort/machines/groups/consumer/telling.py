@@ -21,7 +21,7 @@ from kohort.machines.groups.consumer.recording import finish_recording
 from kohort.machines.groups.consumer.target import assign
 from kohort.machines.groups.consumer.timers import TargetTimer
 from kohort.machines.groups.draft import Draft
-from kohort.machines.groups.held import HeldHeartbeat
+from kohort.machines.groups.held import Completion, HeldHeartbeat
 from kohort.machines.groups.state import GroupsState
 from kohort.model.records.groups import MemberState
 
@@ -32,12 +32,11 @@ def hold_if_possible(
     state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft, *, is_full: bool
 ) -> bool:
     """Holds a heartbeat that changed nothing and has nothing to say, if its client bears that."""
-    origin = member.presence.origin
-    hold_ms = state.push.consumer_hold_ms(origin, member.presence.told_interval_ms)
-    if hold_ms <= 0 or member.position.state is MemberState.UNREVOKED_PARTITIONS:
+    presence = member.presence
+    if presence.hold_ms <= 0 or member.position.state is MemberState.UNREVOKED_PARTITIONS:
         return False
-    until_ms = draft.now_ms + hold_ms
-    held = HeldHeartbeat(token, group.group_id, member.member_id, origin, draft.now_ms, until_ms, is_full)
+    until_ms = draft.now_ms + presence.hold_ms
+    held = HeldHeartbeat(token, group.group_id, member.member_id, presence.origin, draft.now_ms, until_ms, is_full)
     state.held.hold(held, draft)
     return True
 
@@ -103,7 +102,7 @@ def _gains_only(news: _News) -> bool:
 def end_hold(state: GroupsState, group: ConsumerGroup, held: HeldHeartbeat, draft: Draft) -> None:
     """Its time is up: it is answered as if it came now."""
     member = group.members[held.member_id]
-    state.held.take(held, draft)
+    state.held.take(held, draft, Completion.TIME_UP)
     has_news = follow_target(group, member, NOTHING_OWNED if held.is_join else None, draft)
     answer_member(state, group, member, held.token, draft, tells_assignment=has_news or held.is_full)
     tell_expectant(state, group, draft)
@@ -112,5 +111,5 @@ def end_hold(state: GroupsState, group: ConsumerGroup, held: HeldHeartbeat, draf
 def answer_hurried(state: GroupsState, group: ConsumerGroup, held: HeldHeartbeat, draft: Draft) -> None:
     """Another request waits behind it, which may carry the member's epoch: so nothing is moved, however much there is
     to tell."""
-    state.held.take(held, draft)
+    state.held.take(held, draft, Completion.HURRIED)
     answer_member(state, group, group.members[held.member_id], held.token, draft, tells_assignment=held.is_full)

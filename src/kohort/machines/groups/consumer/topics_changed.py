@@ -13,7 +13,7 @@ from kohort.machines.groups.consumer.telling import tell_expectant
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 
-TOPICS_CHANGED = "topics changed"
+TOPICS_CHANGED = "subscribed topics changed"
 
 
 def on_topics_changed(state: GroupsState, draft: Draft) -> None:
