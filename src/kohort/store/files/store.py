@@ -48,7 +48,7 @@ class FilesStore:
         self._now_ms = now_ms
         self._on_failure = on_failure
         self._failure: StoreFailedError | None = None
-        self._images = MemoryPool(2 * settings.wal_segment_bytes)
+        self._images = MemoryPool(settings.wal_segments * settings.wal_segment_bytes)
         self._read_memory = MemoryPool(settings.wal_segment_bytes)
         self._cached: deque[WalSegment] = deque()
         """Settled segments whose memory still answers reads, oldest first."""
