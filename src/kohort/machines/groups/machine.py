@@ -11,24 +11,33 @@ from typing import Any, Final
 
 from kohort.machines.contract import Decision, Moment, Token
 from kohort.machines.groups.administration import handle_delete_group, handle_describe_group, handle_list_groups
-from kohort.machines.groups.classic.heartbeat import handle_heartbeat
-from kohort.machines.groups.classic.join import handle_join_group
-from kohort.machines.groups.classic.leave import handle_leave_group
 from kohort.machines.groups.classic.rebalance import on_initial_delay_over, on_join_phase_over, on_sync_phase_over
 from kohort.machines.groups.classic.sessions import on_session_over, watch_loaded_groups
-from kohort.machines.groups.classic.sync import handle_sync_group
 from kohort.machines.groups.classic.timers import InitialDelayTimer, JoinPhaseTimer, SessionTimer, SyncPhaseTimer
 from kohort.machines.groups.consumer.describe import handle_consumer_group_describe
 from kohort.machines.groups.consumer.heartbeat import handle_consumer_group_heartbeat
 from kohort.machines.groups.consumer.leaving import on_revocation_timer, on_session_timer
 from kohort.machines.groups.consumer.loading import on_consumer_groups_loaded
 from kohort.machines.groups.consumer.telling import on_target_timer
-from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, TargetTimer
+from kohort.machines.groups.consumer.timers import (
+    ConsumerSessionTimer,
+    RejoinTimer,
+    RevocationTimer,
+    SyncTimer,
+    TargetTimer,
+)
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.expiry import OffsetsCheck, on_offsets_check, watch_offsets
 from kohort.machines.groups.held import Completion, HeldUntil
 from kohort.machines.groups.hold_endings import hurry, on_held_until
 from kohort.machines.groups.lost_connections import GraceTimer, handle_connection_lost, on_grace_over
+from kohort.machines.groups.migration.classic_members import on_rejoin_timer, on_sync_timer
+from kohort.machines.groups.migration.routing import (
+    handle_heartbeat,
+    handle_join_group,
+    handle_leave_group,
+    handle_sync_group,
+)
 from kohort.machines.groups.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topic_changes import handle_topics_changed
@@ -83,6 +92,8 @@ TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
     ConsumerSessionTimer: on_session_timer,
     RevocationTimer: on_revocation_timer,
     TargetTimer: on_target_timer,
+    RejoinTimer: on_rejoin_timer,
+    SyncTimer: on_sync_timer,
 }
 """Every timer by the type of its key, and who decides what follows."""
 

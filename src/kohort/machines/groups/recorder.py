@@ -35,6 +35,16 @@ class Recorder:
         if why not in self._triggers:
             self._triggers.append(why)
 
+    def take_over(self, earlier: "Recorder", now_ms: int) -> None:
+        """The group goes on under another protocol: what had begun before is part of the rebalance that began now."""
+        if not earlier.is_recording:
+            return
+        earlier._end_all_waits(now_ms)
+        self._triggers[:] = [*earlier._triggers, *(why for why in self._triggers if why not in earlier._triggers)]
+        self._began_ms, self._from_epoch = earlier._began_ms, earlier._from_epoch
+        self._joined[:0], self._left[:0], self._waited[:0] = earlier._joined, earlier._left, earlier._waited
+        earlier._forget()
+
     def joined(self, member_id: str) -> None:
         self._joined.append(member_id)
 
@@ -53,8 +63,7 @@ class Recorder:
         self, group_id: str, identity: str, protocol: str, epoch: int, members: int, ownership: Ownership, now_ms: int
     ) -> GroupRebalanced:
         """The rebalance is over."""
-        for member_id, what in tuple(self._waiting):
-            self.end_waiting(member_id, what, now_ms)
+        self._end_all_waits(now_ms)
         event = GroupRebalanced(
             group_id,
             identity,
@@ -72,6 +81,10 @@ class Recorder:
         )
         self._forget()
         return event
+
+    def _end_all_waits(self, now_ms: int) -> None:
+        for member_id, what in tuple(self._waiting):
+            self.end_waiting(member_id, what, now_ms)
 
     def _forget(self) -> None:
         self._triggers: list[str] = []

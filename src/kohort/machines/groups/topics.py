@@ -27,5 +27,10 @@ class Topics:
             self._by_id = {topic.topic_id: topic for topic in self.by_name.values()}
         return self._by_id.get(topic_id)
 
+    def name_of(self, topic_id: TopicId) -> str:
+        """For people: of a topic that is gone, the id is all there is."""
+        topic = self.by_id(topic_id)
+        return str(topic_id) if topic is None else topic.name
+
 
 NO_TOPICS: Final = Topics({})

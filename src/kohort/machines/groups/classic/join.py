@@ -24,7 +24,7 @@ from kohort.model.settings import BrokerSettings
 
 
 def handle_join_group(state: GroupsState, command: JoinGroup, token: Token, draft: Draft) -> None:
-    _check_request(state.settings, command)
+    check_request(state.settings, command)
     group = _group_to_join(state, command, draft)
     member = group.members.get(command.member_id)
     if not _has_room(state.settings, group, member):
@@ -44,7 +44,8 @@ def handle_join_group(state: GroupsState, command: JoinGroup, token: Token, draf
         _join_again(state, group, command, token, draft)
 
 
-def _check_request(settings: BrokerSettings, command: JoinGroup) -> None:
+def check_request(settings: BrokerSettings, command: JoinGroup) -> None:
+    """What is wrong with it by itself, whatever group it is for."""
     if not command.group_id:
         raise ProtocolError(ErrorCode.INVALID_GROUP_ID)
     shortest_ms, longest_ms = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms

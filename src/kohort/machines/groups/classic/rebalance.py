@@ -117,6 +117,11 @@ def write_generation(state: GroupsState, group: ClassicGroup, assignments: dict[
     """The generation is whole: from here on the group is stable, or empty, and a restart brings it back so."""
     state.introduce(group.group_id, draft)
     draft.write(group.record(assignments, draft.now_ms))
+    finish_recording(state, group, draft)
+
+
+def finish_recording(state: GroupsState, group: ClassicGroup, draft: Draft) -> None:
+    """If a rebalance was under way, it is over and told."""
     if group.recorder.is_recording:
         identity, ownership = state.identities[group.group_id], group.ownership()
         event = group.recorder.finish(

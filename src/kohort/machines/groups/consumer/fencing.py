@@ -41,7 +41,7 @@ def identify(group: ConsumerGroup, member_id: str, command: ConsumerGroupHeartbe
         if known is None and epoch != 0:
             raise _unknown_member(group, member_id)
     else:
-        current = _static_member(group, command.instance_id)
+        current = group.static_member(command.instance_id)
         if epoch != 0:
             known = _checked(current, member_id, command.instance_id)
         elif current is not None and current.member_id != member_id:
@@ -57,10 +57,10 @@ def identify(group: ConsumerGroup, member_id: str, command: ConsumerGroupHeartbe
     return Speaker(known)
 
 
-def leaving_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
-    """Epochs are not asked of those who leave."""
+def checked_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+    """Whose epoch does not matter, as of those who leave."""
     if instance_id is not None:
-        return _checked(_static_member(group, instance_id), member_id, instance_id)
+        return _checked(group.static_member(instance_id), member_id, instance_id)
     return group.known_member(member_id)
 
 
@@ -81,11 +81,6 @@ def check_epoch(member: Member, epoch: int, owned: Owned | None) -> None:
             f"({epoch}) than the one known by the group coordinator ({position.epoch}). "
             "The member must abandon all its partitions and rejoin.",
         )
-
-
-def _static_member(group: ConsumerGroup, instance_id: str) -> Member | None:
-    member_id = group.static_members.get(instance_id)
-    return None if member_id is None else group.members[member_id]
 
 
 def _checked(current: Member | None, member_id: str, instance_id: str) -> Member:

@@ -62,6 +62,8 @@ class ConsumerGroup:
         self.members: Final[dict[str, Member]] = {}
         self.static_members: Final[dict[str, str]] = {}
         """Member ids by instance id."""
+        self.classic_members: Final[dict[str, None]] = {}
+        """Members that speak the classic protocol: there are some while a group changes its protocol."""
         self.subscriptions: Final = Subscriptions()
         self.subscriptions.set_topics(topics)
         self.ownership: Final = Ownership()
@@ -99,6 +101,10 @@ class ConsumerGroup:
         """Where a member is to get."""
         subscribed = self.subscriptions.subscribed(member.subscription).topic_ids
         return Goal(member.target, self.target_epoch, subscribed, self.ownership.is_taken)
+
+    def static_member(self, instance_id: str) -> Member | None:
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members[member_id]
 
     def is_settled(self) -> bool:
         """Whether every member has what the last word of the group gave it."""
@@ -154,6 +160,10 @@ class ConsumerGroup:
             self.subscriptions.add(member.subscription)
         if metadata.instance_id is not None:
             self.static_members[metadata.instance_id] = metadata.member_id
+        if metadata.classic_member_metadata is not None:
+            self.classic_members[metadata.member_id] = None
+        else:
+            self.classic_members.pop(metadata.member_id, None)
 
     def _remove_member(self, member_id: str) -> None:
         member = self.members.get(member_id)
@@ -164,6 +174,7 @@ class ConsumerGroup:
         self.subscriptions.remove(member.subscription)
         self._count_vote(member, -1)
         del self.members[member_id]
+        self.classic_members.pop(member_id, None)
         self.unsettled.pop(member_id, None)
         self.expectant.pop(member_id, None)
         instance_id = member.metadata.instance_id

@@ -13,7 +13,7 @@ from typing import Final
 
 from kohort.machines.catalog.fresh_ids import as_text, fresh_ids
 from kohort.machines.contract import Token
-from kohort.machines.groups.classic.group import ClassicGroup, State
+from kohort.machines.groups.classic.group import ClassicGroup
 from kohort.machines.groups.consumer.answers import answer_member
 from kohort.machines.groups.consumer.fencing import identify, owned_of
 from kohort.machines.groups.consumer.group import ConsumerGroup
@@ -24,13 +24,14 @@ from kohort.machines.groups.consumer.presence import hear_of
 from kohort.machines.groups.consumer.reconciliation import Owned
 from kohort.machines.groups.consumer.subscribing import new_expression, said_of_itself, subscribe
 from kohort.machines.groups.consumer.telling import (
-    answer_hurried,
     hold_if_possible,
     hold_join_if_possible,
     tell_expectant,
 )
 from kohort.machines.groups.consumer.validation import check_heartbeat
 from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.hold_endings import hurry
+from kohort.machines.groups.migration.upgrade import upgrade, upgraded
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import NO_TIMEOUT_MS, ConsumerGroupHeartbeat
 from kohort.model.errors import ErrorCode, ProtocolError
@@ -93,7 +94,7 @@ def _answer_abandoned(state: GroupsState, group: ConsumerGroup, member: Member, 
     """A member that sends while a heartbeat of its is held has given that one up: its connection broke."""
     held = state.held.of_member(group.group_id, member.member_id)
     if held is not None:
-        answer_hurried(state, group, held, draft)
+        hurry(state, held, draft)
 
 
 # All others
@@ -113,7 +114,7 @@ def _attend(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, d
         _answer_abandoned(state, group, member, draft)
     group = _begin_group(state, group, draft)
     if predecessor is not None:
-        replace_static_member(state, group, predecessor, member_id, draft)
+        replace_static_member(state, group, group.members[predecessor.member_id], member_id, draft)
     has_new_subscription = subscribe(state, group, metadata, resolved, draft)
     member = group.members[member_id]
     hear_of(state, group, member, command.origin, draft)
@@ -168,22 +169,23 @@ def _group_to_attend(state: GroupsState, command: ConsumerGroupHeartbeat) -> Con
     group = state.groups.get(command.group_id)
     if isinstance(group, ConsumerGroup):
         return group
-    if group is not None and (command.member_epoch != 0 or group.state is not State.EMPTY):
-        raise ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {command.group_id} is not a consumer group.")
-    if group is None and command.member_epoch != 0:
-        raise ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {command.group_id} not found.")
-    return ConsumerGroup(command.group_id, state.topics)
+    if command.member_epoch != 0:
+        problem = f"Consumer group {command.group_id} not found."
+        if group is not None:
+            problem = f"Group {command.group_id} is not a consumer group."
+        raise ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
+    return ConsumerGroup(command.group_id, state.topics) if group is None else upgraded(state, group)
 
 
 def _begin_group(state: GroupsState, group: ConsumerGroup, draft: Draft) -> ConsumerGroup:
-    """A group that nobody knows yet takes the place of an empty classic one, if there is such."""
+    """A group that nobody knows yet takes the place of a classic one, if there is such."""
     group_id = group.group_id
     current = state.groups.get(group_id)
     if current is group:
         return group
-    if isinstance(current, ClassicGroup):
-        draft.write(*current.removal())
     state.introduce(group_id, draft)
+    if isinstance(current, ClassicGroup):
+        return upgrade(state, current, group, draft)
     return state.made_consumer_group(group_id)
 
 

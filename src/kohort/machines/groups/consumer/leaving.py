@@ -1,14 +1,16 @@
 """Members that go: by their own word, for good or (static) for a while, because they are silent, or because another
 takes their place.
 
-Next hop: target.py, where those who stay get what the others had.
+Next hop: target.py, where those who stay get what the others had; migration/downgrade.py, if nobody of them speaks the
+consumer protocol.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from kohort.machines.contract import Token
-from kohort.machines.groups.consumer.fencing import leaving_member
+from kohort.machines.groups.classic.rebalance import rebalance
+from kohort.machines.groups.consumer.fencing import checked_member
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.member import LEFT_FOR_A_WHILE_EPOCH, NEVER_MS, Member, topic_partitions
 from kohort.machines.groups.consumer.moves import move
@@ -20,6 +22,7 @@ from kohort.machines.groups.consumer.target import bump_epoch
 from kohort.machines.groups.consumer.telling import tell_expectant
 from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, watch
 from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.migration.downgrade import DOWNGRADED, downgrade, is_to_downgrade
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatAnswer, HeartbeatAnswer
 from kohort.model.errors import ErrorCode, ProtocolError
@@ -32,7 +35,7 @@ REVOCATION_OVERDUE = "a member did not give up its partitions in time"
 
 def leave(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, draft: Draft) -> None:
     group = _group_to_leave(state, command.group_id)
-    member = leaving_member(group, command.member_id, command.instance_id)
+    member = checked_member(group, command.member_id, command.instance_id)
     if command.member_epoch == LEFT_FOR_A_WHILE_EPOCH:
         _leave_for_a_while(state, group, member, draft)
     else:
@@ -62,13 +65,17 @@ def _leave_for_a_while(state: GroupsState, group: ConsumerGroup, member: Member,
 
 
 def remove_members(state: GroupsState, group: ConsumerGroup, members: Iterable[Member], why: str, draft: Draft) -> None:
-    """Who calls has to see to it that those who stay are told."""
+    """Who calls has to see to it that those who stay are told. If all of them speak the classic protocol, they go on as
+    a classic group, which is another one."""
     record_trigger(group, why, draft)
     for member in members:
         _answer_held(state, group, member, ErrorCode.UNKNOWN_MEMBER_ID, draft)
         forget(state, group, member, draft)
         draft.write(*group.member_removal(member.member_id))
         group.recorder.left(member.member_id)
+    if is_to_downgrade(state, group):
+        rebalance(state, downgrade(state, group, draft), DOWNGRADED, draft)
+        return
     drop_unused_expressions(group, draft)
     bump_epoch(state, group, why, draft)
 

@@ -40,6 +40,10 @@ class Presence:
     """How long its heartbeats may be held, with that interval and on that connection."""
     is_revoking: bool = False
     """A timer runs until which it must have given up what it was told to."""
+    is_to_join: bool = False
+    """It speaks the classic protocol, and a timer runs until which it must have joined again."""
+    is_to_sync: bool = False
+    """It speaks the classic protocol, and a timer runs until which it must have asked for its assignment."""
 
 
 @dataclass(eq=False, slots=True)

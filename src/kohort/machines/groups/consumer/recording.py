@@ -9,7 +9,6 @@ Next hop: recorder.py makes an event of it.
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
-from kohort.model.ids import TopicId
 
 REVOCATION = "revocation"
 
@@ -26,12 +25,7 @@ def finish_recording(state: GroupsState, group: ConsumerGroup, draft: Draft) -> 
     """If a rebalance is over with this decision, it is told."""
     if not group.recorder.is_recording or not group.is_settled():
         return
-
-    def name_of(topic_id: TopicId) -> str:
-        topic = state.topics.by_id(topic_id)
-        return str(topic_id) if topic is None else topic.name
-
-    before, after = group.ownership.changes(name_of)
+    before, after = group.ownership.changes(state.topics.name_of)
     group.owners_before.update(before)
     identity = state.identities.get(group.group_id, "")
     draft.tell(

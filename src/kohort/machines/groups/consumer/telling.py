@@ -22,6 +22,7 @@ from kohort.machines.groups.consumer.target import assign
 from kohort.machines.groups.consumer.timers import TargetTimer
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.held import Completion, HeldHeartbeat
+from kohort.machines.groups.migration.rejoining import tell_classic_members
 from kohort.machines.groups.state import GroupsState
 from kohort.model.records.groups import MemberState
 
@@ -80,6 +81,8 @@ def tell_expectant(state: GroupsState, group: ConsumerGroup, draft: Draft) -> No
             move(group, member, position, draft)
             state.held.take(held, draft)
             answer_member(state, group, member, held.token, draft, tells_assignment=True)
+    if group.classic_members:
+        tell_classic_members(state, group, draft)
     finish_recording(state, group, draft)
 
 

@@ -3,7 +3,7 @@
 A heartbeat only moves the time at which its member expires. The timer that runs already finds that out when it is due,
 and is set again; so a heartbeat costs no timer.
 
-Next hop: leaving.py and target.py decide what follows from each.
+Next hop: leaving.py, target.py and migration/ decide what follows from each.
 """
 
 from dataclasses import dataclass
@@ -25,6 +25,22 @@ class ConsumerSessionTimer:
 @dataclass(frozen=True, slots=True)
 class RevocationTimer:
     """A member has not said that it gave up what it was told to."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinTimer:
+    """A member that speaks the classic protocol was told to join again, and has not."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTimer:
+    """A member that speaks the classic protocol has joined, and has not asked for what it was assigned."""
 
     group_id: str
     member_id: str
@@ -55,8 +71,7 @@ def watch(group: ConsumerGroup, member: Member, expires_at_ms: int, draft: Draft
 def watch_revocation(group: ConsumerGroup, member: Member, draft: Draft) -> None:
     """It has its rebalance timeout from now on."""
     member.presence.is_revoking = True
-    at_ms = draft.now_ms + max(member.metadata.rebalance_timeout_ms, 0)
-    draft.set_timer(RevocationTimer(group.group_id, member.member_id), at_ms)
+    draft.set_timer(RevocationTimer(group.group_id, member.member_id), _rebalance_timeout_at_ms(member, draft))
 
 
 def stop_watching_revocation(group: ConsumerGroup, member: Member, draft: Draft) -> None:
@@ -65,9 +80,40 @@ def stop_watching_revocation(group: ConsumerGroup, member: Member, draft: Draft)
         draft.cancel_timer(RevocationTimer(group.group_id, member.member_id))
 
 
+def watch_rejoin(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    """It has its rebalance timeout from when it was first told so."""
+    if not member.presence.is_to_join:
+        member.presence.is_to_join = True
+        draft.set_timer(RejoinTimer(group.group_id, member.member_id), _rebalance_timeout_at_ms(member, draft))
+
+
+def stop_watching_rejoin(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    if member.presence.is_to_join:
+        member.presence.is_to_join = False
+        draft.cancel_timer(RejoinTimer(group.group_id, member.member_id))
+
+
+def watch_sync(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    """It has its rebalance timeout from each time that it joins."""
+    member.presence.is_to_sync = True
+    draft.set_timer(SyncTimer(group.group_id, member.member_id), _rebalance_timeout_at_ms(member, draft))
+
+
+def stop_watching_sync(group: ConsumerGroup, member: Member, draft: Draft) -> None:
+    if member.presence.is_to_sync:
+        member.presence.is_to_sync = False
+        draft.cancel_timer(SyncTimer(group.group_id, member.member_id))
+
+
+def _rebalance_timeout_at_ms(member: Member, draft: Draft) -> int:
+    return draft.now_ms + max(member.metadata.rebalance_timeout_ms, 0)
+
+
 def stop_watching(group: ConsumerGroup, member: Member, draft: Draft) -> None:
     """The member is gone."""
     stop_watching_revocation(group, member, draft)
+    stop_watching_rejoin(group, member, draft)
+    stop_watching_sync(group, member, draft)
     if member.presence.timer_at_ms != NEVER_MS:
         member.presence.timer_at_ms = NEVER_MS
         draft.cancel_timer(ConsumerSessionTimer(group.group_id, member.member_id))

@@ -1,0 +1,161 @@
+"""A classic group becomes one of the consumer protocol, because a member comes that speaks it.
+
+The epoch of the group, and that of its target, is the generation; every member is at it, with what it was assigned last
+as its target and as what it has. So nobody loses anything by the change itself, and only the epoch that the newcomer
+brings moves partitions. Whoever waits for an answer to JoinGroup or SyncGroup is told to join again, and does so into a
+group that is another by then. An empty group always changes; one with members does if the policy lets it, and if there
+is nothing about them that only a classic group could keep.
+
+Next hop: classic_members.py, where the members that are left behind in their protocol are heard from then on.
+"""
+
+from typing import Final
+
+from kohort.machines.groups.assignors.assignor import NO_PARTITIONS, Partitions
+from kohort.machines.groups.classic.group import ClassicGroup
+from kohort.machines.groups.classic.member import Member
+from kohort.machines.groups.classic.timers import JoinPhaseTimer, SessionTimer, SyncPhaseTimer
+from kohort.machines.groups.consumer.group import FIRST_EPOCH, ConsumerGroup
+from kohort.machines.groups.consumer.member import current_assignment_record, topic_partitions
+from kohort.machines.groups.consumer.presence import hear_of
+from kohort.machines.groups.consumer.reconciliation import Position
+from kohort.machines.groups.consumer.recording import record_trigger
+from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.migration.embedded import metadata_of_classic_member, partitions_by_id
+from kohort.machines.groups.state import GroupsState
+from kohort.model.commands.groups import JoinGroupAnswer, Origin, SyncGroupAnswer
+from kohort.model.consumer_protocol import Subscription
+from kohort.model.errors import ErrorCode, ProtocolError
+from kohort.model.records.groups import (
+    ConsumerGroupMetadataRecord,
+    ConsumerGroupRecord,
+    MemberState,
+    TargetAssignmentMemberRecord,
+    TargetAssignmentMetadataRecord,
+)
+
+UPGRADED: Final = "upgraded"
+_POLICIES_THAT_UPGRADE: Final = ("bidirectional", "upgrade")
+
+
+# What the group would be
+
+
+def upgraded(state: GroupsState, group: ClassicGroup) -> ConsumerGroup:
+    """The group as one of the consumer protocol; nothing is changed yet. ProtocolError if it cannot be one."""
+    if group.members:
+        _check_upgrade(state, group)
+    after = ConsumerGroup(group.group_id, state.topics)
+    epoch = max(group.generation_id, FIRST_EPOCH)
+    taken: set[tuple[object, int]] = set()
+    for member in group.members.values():
+        partitions = _last_assignment(state, group, member)
+        for topic_id, indexes in partitions.items():
+            for index in indexes:
+                if (topic_id, index) in taken:
+                    raise _refusal(group, "its leader assigned a partition to several members.")
+                taken.add((topic_id, index))
+        for record in _records_of_member(state, group, member, partitions, epoch):
+            after.replay(record)
+    after.replay(ConsumerGroupMetadataRecord(group.group_id, epoch, after.subscriptions.metadata_hash()))
+    after.replay(TargetAssignmentMetadataRecord(group.group_id, epoch))
+    return after
+
+
+def _check_upgrade(state: GroupsState, group: ClassicGroup) -> None:
+    if state.settings.group_consumer_migration_policy not in _POLICIES_THAT_UPGRADE:
+        raise _refusal(group, "online upgrade is disabled.")
+    if not group.is_consumers:
+        raise _refusal(group, "the group does not use the consumer embedded protocol.")
+    if len(group.members) > state.settings.group_consumer_max_size:
+        raise _refusal(group, "the group size exceeds the consumer group maximum size.")
+
+
+def _last_assignment(state: GroupsState, group: ClassicGroup, member: Member) -> Partitions:
+    """None as long as the member has never synced."""
+    if not member.assignment:
+        return NO_PARTITIONS
+    assignment = state.consumer_protocol.decode_assignment(member.assignment)
+    if assignment is None:
+        raise _malformed(group)
+    if assignment.user_data:
+        raise _refusal(
+            group,
+            "an unsupported custom assignor is in use. "
+            "Please refer to the documentation or switch to a default assignor before re-attempting the upgrade.",
+        )
+    return partitions_by_id(assignment.partitions, state.topics)
+
+
+def _records_of_member(
+    state: GroupsState, group: ClassicGroup, member: Member, partitions: Partitions, epoch: int
+) -> tuple[ConsumerGroupRecord, ...]:
+    group_id, member_id = group.group_id, member.member_id
+    assigned = {topic_id: dict.fromkeys(indexes, epoch) for topic_id, indexes in partitions.items()}
+    metadata = metadata_of_classic_member(
+        group_id,
+        member_id,
+        member.group_instance_id,
+        _subscription(state, group, member),
+        (member.session_timeout_ms, member.rebalance_timeout_ms),
+        member.protocols,
+        Origin(member.client_id, member.client_host),
+    )
+    return (
+        metadata,
+        TargetAssignmentMemberRecord(group_id, member_id, topic_partitions(partitions)),
+        current_assignment_record(group_id, member_id, Position(epoch, epoch, MemberState.STABLE, assigned)),
+    )
+
+
+def _subscription(state: GroupsState, group: ClassicGroup, member: Member) -> Subscription:
+    """As the member said it to the group's protocol; a consumer says the same to each that it can follow, so any does
+    where none was chosen yet."""
+    data = member.metadata_for(group.protocol_name) or member.protocols[0].metadata
+    subscription = state.consumer_protocol.decode_subscription(data)
+    if subscription is None:
+        raise _malformed(group)
+    return subscription
+
+
+def _malformed(group: ClassicGroup) -> ProtocolError:
+    return _refusal(group, "the embedded consumer protocol is malformed.")
+
+
+def _refusal(group: ClassicGroup, why: str) -> ProtocolError:
+    return ProtocolError(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        f"Cannot upgrade classic group {group.group_id} to consumer group because {why}",
+    )
+
+
+# The change itself
+
+
+def upgrade(state: GroupsState, before: ClassicGroup, after: ConsumerGroup, draft: Draft) -> ConsumerGroup:
+    """Makes the group what it would be; gives the group that is there from now on."""
+    _dismiss(before, draft)
+    draft.write(*before.removal(), *after.snapshot())
+    group = state.made_consumer_group(before.group_id)
+    for member in before.members.values():
+        hear_of(state, group, group.members[member.member_id], member.origin, draft)
+    if before.members:
+        record_trigger(group, UPGRADED, draft)
+        group.recorder.take_over(before.recorder, draft.now_ms)
+    return group
+
+
+def _dismiss(group: ClassicGroup, draft: Draft) -> None:
+    """Heartbeats that are held go on being held: their members hear it there that they have to join again."""
+    group_id = group.group_id
+    for member in group.members.values():
+        join_token = group.take_join_token(member)
+        if join_token is not None:
+            draft.answer(join_token, JoinGroupAnswer(ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id))
+        if member.sync_token is not None:
+            draft.answer(member.sync_token, SyncGroupAnswer(ErrorCode.REBALANCE_IN_PROGRESS))
+            member.sync_token = None
+    for member_id in (*group.members, *group.pending_joins):
+        draft.cancel_timer(SessionTimer(group_id, member_id))
+    draft.cancel_timer(JoinPhaseTimer(group_id))
+    draft.cancel_timer(SyncPhaseTimer(group_id))
