@@ -103,6 +103,8 @@ def test_a_group_that_is_missing_or_classic_is_not_found(book: GroupBook) -> Non
     described = book.say(DESCRIBE)
     assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert described.error_message == "Group g is not a consumer group."
+    described = book.say(ConsumerGroupDescribe(""))
+    assert (described.error_code, described.error_message) == (ErrorCode.INVALID_GROUP_ID, None)
 
 
 def test_nothing_is_described_where_the_protocol_is_turned_off() -> None:

@@ -34,9 +34,11 @@ def handle_consumer_group_describe(
     group = state.groups.get(command.group_id)
     if isinstance(group, ConsumerGroup):
         draft.answer(token, _described(state, group))
-        return
-    why = f"Group {command.group_id} {'not found' if group is None else 'is not a consumer group'}."
-    draft.answer(token, ConsumerGroupDescribed(ErrorCode.GROUP_ID_NOT_FOUND, command.group_id, error_message=why))
+    elif not command.group_id:
+        draft.answer(token, ConsumerGroupDescribed(ErrorCode.INVALID_GROUP_ID, command.group_id))
+    else:
+        why = f"Group {command.group_id} {'not found' if group is None else 'is not a consumer group'}."
+        draft.answer(token, ConsumerGroupDescribed(ErrorCode.GROUP_ID_NOT_FOUND, command.group_id, error_message=why))
 
 
 def _described(state: GroupsState, group: ConsumerGroup) -> ConsumerGroupDescribed:
