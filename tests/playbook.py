@@ -36,6 +36,19 @@ class Playbook:
         self._do(self.machine.handle(org_id, command, token, self._moment()))
         return self.answers.get(token, UNANSWERED)
 
+    @property
+    def last_token(self) -> Token:
+        """Of what was said last."""
+        return self._last_token
+
+    def hurry(self, token: Token) -> None:
+        """Another request came behind this one on its connection."""
+        self._do(self.machine.on_hurry(token, self._moment()))
+
+    def forget(self, token: Token) -> None:
+        """Nobody waits for this answer any more."""
+        self._do(self.machine.on_forget(token, self._moment()))
+
     def wait(self, milliseconds: int) -> None:
         """Lets time pass, and what is due happen in its order."""
         until = self.now_ms + milliseconds
