@@ -13,7 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from bench import brokers, clients, consume, group_rebalance, latency, machine, partitions, produce, report, start
+from bench import (
+    brokers,
+    clients,
+    consume,
+    group_rebalance,
+    group_simulated,
+    latency,
+    machine,
+    partitions,
+    produce,
+    report,
+    start,
+)
 from bench.figures import Figure, Measured
 from bench.rounds import Sample, Samples
 from bench.session import Session
@@ -27,6 +39,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     *partitions.FIGURES,
     *start.FIGURES,
     *group_rebalance.FIGURES,
+    *group_simulated.FIGURES,
 )
 
 

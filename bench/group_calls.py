@@ -3,21 +3,48 @@
 Every error code that is not expected ends the measurement. Next hop: connection.py.
 """
 
+import socket
 import time
 from collections.abc import Sequence
 from typing import Final
 
+import kio.schema.api_versions.v3.request as api_versions
 import kio.schema.find_coordinator.v4.request as find_coordinator
 import kio.schema.find_coordinator.v4.response as coordinator_found
 from kio.schema.errors import ErrorCode
 
 from bench import connection
-from bench.connection import LoadError
+from bench.connection import HOST, LoadError
 from bench.frames import request_frame
 
 _READY_WITHIN_S: Final = 30.0
 _ASK_EVERY_S: Final = 0.05
 _NOT_YET: Final = (ErrorCode.coordinator_not_available, ErrorCode.coordinator_load_in_progress)
+_SOFTWARE_VERSION: Final = "2.16.0"
+
+
+def open_connection(port: int, software: str) -> socket.socket:
+    """A connection on which the client has said what it is, as every client does first."""
+    connected = socket.create_connection((HOST, port), timeout=60)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    request = api_versions.ApiVersionsRequest(client_software_name=software, client_software_version=_SOFTWARE_VERSION)
+    exchange(connected, request_frame(request))
+    return connected
+
+
+def exchange(connected: socket.socket, frame: bytes) -> bytes:
+    """Sends a request and receives its answer, on a connection on which nothing else is under way."""
+    connected.sendall(frame)
+    return receive(connected)
+
+
+def receive(connected: socket.socket) -> bytes:
+    """One whole answer, its size in front."""
+    size = connected.recv(4, socket.MSG_WAITALL)
+    answer = size + connected.recv(int.from_bytes(size), socket.MSG_WAITALL)
+    if len(size) < 4 or len(answer) < 4 + int.from_bytes(size):
+        raise LoadError("the broker closed the connection")
+    return answer
 
 
 def wait_for_coordinator(port: int, groups: Sequence[str]) -> None:

@@ -8,7 +8,6 @@ import statistics
 import time
 from contextlib import ExitStack
 from functools import partial
-from random import Random
 from typing import Final
 
 from bench.batches import batch_of
@@ -17,7 +16,7 @@ from bench.figures import Readings
 from bench.frames import produce_frame
 from bench.group_crew import Crew, Kind
 from bench.group_ownership import What
-from bench.group_watch import PARTITIONS_EACH, WatchedGroup, close, gaps, settle
+from bench.group_watch import PARTITIONS_EACH, WatchedGroup, act_at, close, gaps, join_one, leave_newest, settle
 from bench.pacing import pace, shared_moments
 from bench.processes import running
 from bench.report import Bar, Comparison
@@ -48,7 +47,7 @@ def measure_pause(session: Session, readings: Readings, kind: Kind) -> list[Comp
             crew = stack.enter_context(Crew([kind.client] * _PROCESS_COUNT, folder))
             group = WatchedGroup(crew, broker, f"bench-pause-{subject.value}", topic, _PARTITION_COUNT, kind)
             group.join(_SIZE)
-            settle(crew, [group], Random(0))
+            settle(crew, [group])
             for number in range(session.group_rounds):
                 _take_step(readings, crew, group, subject, is_join=number % 2 == 0)
             close(crew, [group])
@@ -64,13 +63,8 @@ def _take_step(readings: Readings, crew: Crew, group: WatchedGroup, subject: Sub
     began_ns = time.monotonic_ns()
     time.sleep(_WINDOW_NS / 1e9)
     steady = gaps(crew, group, began_ns, began_ns + _WINDOW_NS)
-    group.begin_step()
     began_ns = time.monotonic_ns()
-    if is_join:
-        group.join()
-    else:
-        group.leave(group.members[-1])
-    settle(crew, [group], Random(began_ns))
+    act_at(crew, [group], [0.0], join_one if is_join else leave_newest)
     ended_ns = max(began_ns + _WINDOW_NS, *(event.moment_ns for event in group.step))
     time.sleep(max(0.0, (ended_ns - time.monotonic_ns()) / 1e9))
     during = gaps(crew, group, began_ns, ended_ns)

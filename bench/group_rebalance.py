@@ -6,6 +6,7 @@ every partition was owned and the group balanced. A member's process has started
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -14,7 +15,16 @@ from bench.figures import Figure, Measured, Readings
 from bench.group_crew import Client, Crew, Kind
 from bench.group_ownership import unowned_seconds
 from bench.group_pause import measure_pause
-from bench.group_watch import PARTITIONS_EACH, WatchedGroup, close, settle
+from bench.group_watch import (
+    INTERVAL_S,
+    PARTITIONS_EACH,
+    WatchedGroup,
+    act_at,
+    close,
+    join_one,
+    kill_newest,
+    settle,
+)
 from bench.report import Bar, Comparison
 from bench.session import Session
 
@@ -34,7 +44,11 @@ JOIN: Final = "s, one joins"
 LEAVE: Final = "s, one leaves"
 KILL: Final = "s, one killed with -9"
 UNOWNED: Final = "s, a moved partition owned by nobody"
-_SIZES: Final = (10, 50, 100)
+_GROUPS_AT_ONCE: Final = {10: 5, 50: 2, 100: 1}
+"""By the size of each: so many that two processors can serve them, each group as if it were alone."""
+_PROCESS_COUNT: Final = 4
+_APART_S: Final = 1.0
+_KILLS_APART_S: Final = 0.3
 _FLOORS_S: Final = {10: 5.0, 100: 15.0}
 _KILLED_GROUP_SIZE: Final = 5
 _group_numbers: Final = itertools.count(1)
@@ -42,7 +56,7 @@ _group_numbers: Final = itertools.count(1)
 
 def _consumer(session: Session) -> Measured:
     readings = Readings()
-    sizes = _SIZES[:1] if session.quick else _SIZES
+    sizes = [size for size in _GROUPS_AT_ONCE if size == 10 or not session.quick]
     for size in sizes:
         _take_rounds(session, readings, CONSUMER, size)
     _take_rounds(session, readings, JAVA_CONSUMER, 10)
@@ -74,32 +88,43 @@ def _classic(session: Session) -> Measured:
 
 def _take_rounds(session: Session, readings: Readings, kind: Kind, size: int) -> None:
     """Cold start, one joins, one leaves: as often as the median needs, the brokers taking turns."""
-    process_count = 1 if kind.client is Client.JAVA else max(1, size // 25)
+    at_once = _GROUPS_AT_ONCE[size]
+    process_count = 1 if kind.client is Client.JAVA else _PROCESS_COUNT
     subjects = session.among(Subject.KOHORT, Subject.KAFKA)
     with Crew([kind.client] * process_count, session.root / f"crew-{kind}-{size}") as crew:
         _warm_up(session, crew, kind, process_count, subjects[0])
-        for number in range(session.group_rounds):
-            for subject in subjects if number % 2 == 0 else reversed(subjects):
-                _take_round(session, readings, crew, kind, size, subject, Random(number))
+        for first in range(0, session.group_rounds, at_once):
+            numbers = range(first, min(first + at_once, session.group_rounds))
+            for subject in subjects if first % 2 == 0 else reversed(subjects):
+                _take_together(session, readings, crew, kind, size, subject, numbers)
 
 
-def _take_round(
-    session: Session, readings: Readings, crew: Crew, kind: Kind, size: int, subject: Subject, random: Random
+def _take_together(
+    session: Session, readings: Readings, crew: Crew, kind: Kind, size: int, subject: Subject, numbers: Sequence[int]
 ) -> None:
+    """Some rounds at once, each with a group of its own; no two act at the same moment.
+
+    Members that came together send their heartbeats together. Where between two of them others come and go decides how
+    long that takes, so the rounds divide an interval among them.
+    """
     broker = session.broker(subject)
     case = _case(kind, size)
+    random = Random(numbers[0])
+    apart_s = [index * _APART_S for index in range(len(numbers))]
+    phases_s = [INTERVAL_S * (number + random.random()) / session.group_rounds for number in numbers]
+    spread_s = [apart + phase for apart, phase in zip(apart_s, phases_s)]
     with session.topic(broker, PARTITIONS_EACH * size) as topic:
-        group = WatchedGroup(crew, broker, _new_group(), topic, PARTITIONS_EACH * size, kind)
-        group.join(size)
-        readings.take(case, COLD, subject, *settle(crew, [group], random))
-        group.begin_step()
-        group.join()
-        readings.take(case, JOIN, subject, *settle(crew, [group], random))
-        readings.take(case, UNOWNED, subject, *unowned_seconds(group.step))
-        group.begin_step()
-        group.leave(random.choice(group.members))
-        readings.take(case, LEAVE, subject, *settle(crew, [group], random))
-        close(crew, [group])
+        groups = [WatchedGroup(crew, broker, _new_group(), topic, PARTITIONS_EACH * size, kind) for _ in numbers]
+        readings.take(case, COLD, subject, *act_at(crew, groups, apart_s, partial(WatchedGroup.join, count=size)))
+        readings.take(case, JOIN, subject, *act_at(crew, groups, spread_s, join_one))
+        readings.take(case, UNOWNED, subject, *(time for group in groups for time in unowned_seconds(group.step)))
+        readings.take(
+            case,
+            LEAVE,
+            subject,
+            *act_at(crew, groups, spread_s, lambda group: group.leave(random.choice(group.members))),
+        )
+        close(crew, groups)
 
 
 def _take_kills(session: Session, readings: Readings, kinds: Sequence[Kind]) -> None:
@@ -118,11 +143,9 @@ def _take_kills(session: Session, readings: Readings, kinds: Sequence[Kind]) -> 
                 group.join(process=len(survivors) + index)
                 groups.append((kind, group))
             watched = [group for _, group in groups]
-            settle(crew, watched, Random(0))
-            for group in watched:
-                group.begin_step()
-                group.kill(group.members[-1])
-            for (kind, _), seconds in zip(groups, settle(crew, watched, Random(0))):
+            settle(crew, watched)
+            moments_s = [index * _KILLS_APART_S for index in range(len(watched))]
+            for (kind, _), seconds in zip(groups, act_at(crew, watched, moments_s, kill_newest)):
                 readings.take(_case(kind, _KILLED_GROUP_SIZE), KILL, subject, seconds)
             close(crew, watched)
 
@@ -133,7 +156,7 @@ def _warm_up(session: Session, crew: Crew, kind: Kind, process_count: int, subje
     with session.topic(broker, process_count) as topic:
         group = WatchedGroup(crew, broker, _new_group(), topic, process_count, kind)
         group.join(process_count)
-        settle(crew, [group], Random(0))
+        settle(crew, [group])
         close(crew, [group])
 
 

@@ -1,13 +1,13 @@
 """A group of real consumers, watched from outside: steps that change it, and how long until it is balanced again.
 
 A step is over when every partition is owned and the group balanced, as the clients see it, and nothing has changed for
-a while after. The while is of random length, so that the next step falls anywhere between the heartbeats.
+a while after. Several groups are watched at once, so that their waits are one.
 """
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from random import Random
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final
 
 from bench.brokers import Broker
@@ -18,10 +18,13 @@ from bench.group_ownership import Event, Ownership, What, owned_twice, settled_s
 
 _BALANCED_WITHIN_S: Final = 90.0
 _CLOSED_WITHIN_S: Final = 30.0
-_QUIET_S: Final = (1.2, 2.5)
-"""Longer than the second within which Kafka computes no second assignment."""
 _READ_S: Final = 0.05
 PARTITIONS_EACH: Final = 2
+QUIET_S: Final = 1.2
+"""Longer than the second within which Kafka computes no second assignment."""
+Act = Callable[["WatchedGroup"], None]
+INTERVAL_S: Final = 5.0
+"""Between two heartbeats of a KIP-848 member in Kafka: the longest of all intervals here."""
 
 
 class WatchedGroup:
@@ -91,8 +94,36 @@ class WatchedGroup:
             raise LoadError(f"group {self._name}: owned by two members at once: {twice[:3]}")
 
 
-def settle(crew: Crew, groups: Sequence[WatchedGroup], random: Random) -> list[float]:
-    """Waits until each group is balanced and stays so; the seconds that it took each."""
+def join_one(group: WatchedGroup) -> None:
+    group.join()
+
+
+def leave_one(group: WatchedGroup) -> None:
+    """Neither the first, which leads a classic group, nor the last."""
+    group.leave(group.members[len(group.members) // 2])
+
+
+def leave_newest(group: WatchedGroup) -> None:
+    group.leave(group.members[-1])
+
+
+def kill_newest(group: WatchedGroup) -> None:
+    group.kill(group.members[-1])
+
+
+def act_at(crew: Crew, groups: Sequence[WatchedGroup], moments_s: Sequence[float], act: Act) -> list[float]:
+    """A step: acts on each group at its moment from now on, and settles; the seconds each group took from its own."""
+    began = time.monotonic()
+    for group in groups:
+        group.begin_step()
+    for moment_s, group in sorted(zip(moments_s, groups), key=itemgetter(0)):
+        _read_until(crew, groups, began + moment_s)
+        act(group)
+    return settle(crew, groups)
+
+
+def settle(crew: Crew, groups: Sequence[WatchedGroup]) -> list[float]:
+    """Waits until all groups are balanced and stay so; the seconds until each was, since its step began."""
     deadline = time.monotonic() + _BALANCED_WITHIN_S
     while not all(group.is_balanced() for group in groups):
         _read(crew, groups)
@@ -100,7 +131,7 @@ def settle(crew: Crew, groups: Sequence[WatchedGroup], random: Random) -> list[f
             unbalanced = [group.step[-5:] for group in groups if not group.is_balanced()]
             raise LoadError(f"not balanced within {_BALANCED_WITHIN_S:.0f} s; told last: {unbalanced}")
         if all(group.is_balanced() for group in groups):
-            _stay_quiet(crew, groups, random.uniform(*_QUIET_S))
+            _stay_quiet(crew, groups)
     return [settled_seconds(group.step) for group in groups]
 
 
@@ -134,17 +165,20 @@ def close(crew: Crew, groups: Sequence[WatchedGroup]) -> None:
         group.check()
 
 
-def _stay_quiet(crew: Crew, groups: Sequence[WatchedGroup], quiet_s: float) -> None:
-    """Until nothing has changed for so long."""
+def _stay_quiet(crew: Crew, groups: Sequence[WatchedGroup]) -> None:
+    """Until nothing has changed for long enough."""
     changes = -1
     while changes != (changes := sum(group.changes() for group in groups)):
-        until = time.monotonic() + quiet_s
-        while time.monotonic() < until:
-            _read(crew, groups)
+        _read_until(crew, groups, time.monotonic() + QUIET_S)
 
 
-def _read(crew: Crew, groups: Sequence[WatchedGroup]) -> None:
-    for event in crew.events(_READ_S):
+def _read_until(crew: Crew, groups: Sequence[WatchedGroup], moment: float) -> None:
+    while (left := moment - time.monotonic()) > 0:
+        _read(crew, groups, min(left, _READ_S))
+
+
+def _read(crew: Crew, groups: Sequence[WatchedGroup], timeout_s: float = _READ_S) -> None:
+    for event in crew.events(timeout_s):
         for group in groups:
             if group.knows(event):
                 group.note(event)
