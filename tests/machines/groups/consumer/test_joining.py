@@ -137,16 +137,14 @@ def test_the_coordinator_chooses_an_id_where_a_version_leaves_that_to_it(book: G
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
         ),
         (ALIVE._replace(member_epoch=-2), "InstanceId can't be null."),
-        (ALIVE._replace(member_epoch=-3), "MemberEpoch is -3, but must be greater than or equal to -2."),
-        (ALIVE._replace(member_epoch=-(1 << 31)), None),
+        (ALIVE._replace(member_epoch=-3), "MemberEpoch is invalid."),
+        (ALIVE._replace(member_epoch=-(1 << 31)), "MemberEpoch is invalid."),
     ],
 )
 def test_a_heartbeat_that_makes_no_sense_is_an_invalid_request(
-    book: GroupBook, command: ConsumerGroupHeartbeat, message: str | None
+    book: GroupBook, command: ConsumerGroupHeartbeat, message: str
 ) -> None:
-    code, said = refusal(book, command)
-    assert code is ErrorCode.INVALID_REQUEST
-    assert message in (None, said)
+    assert refusal(book, command) == (ErrorCode.INVALID_REQUEST, message)
 
 
 def test_an_assignor_that_nobody_knows_is_refused(book: GroupBook) -> None:

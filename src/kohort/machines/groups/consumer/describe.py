@@ -68,7 +68,7 @@ def _described_member(member: Member, topics: Topics) -> DescribedConsumer:
         metadata.client_id,
         metadata.client_host,
         metadata.subscribed_topic_names,
-        metadata.subscribed_topic_regex,
+        metadata.subscribed_topic_regex or "",
         _described_assignment(assigned, topics),
         _described_assignment(member.target, topics),
         CLASSIC_MEMBER if member.uses_classic_protocol else CONSUMER_MEMBER,

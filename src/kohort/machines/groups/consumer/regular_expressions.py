@@ -39,5 +39,5 @@ def _compile(expression: str) -> Any:
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise ProtocolError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION, f"SubscribedTopicRegex `{expression}` is not valid: {reason}."
+            ErrorCode.INVALID_REGULAR_EXPRESSION, f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}."
         ) from error

@@ -39,7 +39,16 @@ def said_of_itself(
         assignor = before.server_assignor if assignor is None else assignor
     client_id, client_host = command.origin.client_id, command.origin.client_host
     return ConsumerGroupMemberMetadataRecord(
-        group_id, member_id, instance_id, rack_id, client_id, client_host, names or (), regex, timeout_ms, assignor
+        group_id,
+        member_id,
+        instance_id,
+        rack_id,
+        client_id,
+        client_host,
+        names or (),
+        regex or "",
+        timeout_ms,
+        assignor,
     )
 
 

@@ -21,7 +21,7 @@ def check_heartbeat(command: ConsumerGroupHeartbeat, settings: BrokerSettings) -
     elif epoch == LEFT_FOR_A_WHILE_EPOCH:
         _check(command.instance_id is not None, "InstanceId can't be null.")
     else:
-        _check(epoch > LEFT_FOR_A_WHILE_EPOCH, f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
+        _check(epoch > LEFT_FOR_A_WHILE_EPOCH, "MemberEpoch is invalid.")
     supported = settings.group_consumer_assignors
     if command.server_assignor is not None and command.server_assignor not in supported:
         raise ProtocolError(
