@@ -17,10 +17,10 @@ from kohort.model.topics import Topic
 
 
 def handle_topics_changed(state: GroupsState, command: TopicsChanged, token: Token, draft: Draft) -> None:
-    state.topics = Topics(command.topics, command.rack)
+    before, state.topics = state.topics, Topics(command.topics, command.rack)
     for topic in command.removed:
         draft.write(*tuple(_offsets_of(state, topic)))
-    on_topics_changed(state, draft)
+    on_topics_changed(state, before, draft)
     draft.answer(token, None)
 
 

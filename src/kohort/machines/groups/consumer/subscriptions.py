@@ -73,6 +73,14 @@ class Subscriptions:
         self.topics = topics
         self._forget()
 
+    def follow_topics(self, topics: Topics, changed: Iterable[str]) -> bool:
+        """The topics of these names are others now. Whether anybody subscribes to one of them."""
+        self.topics = topics
+        is_concerned = any(map(self.is_subscribed_to, changed))
+        if is_concerned:
+            self._forget()
+        return is_concerned
+
     def set_expression(self, record: RegularExpressionRecord) -> None:
         self.expressions[record.regular_expression] = record
         self._forget()
