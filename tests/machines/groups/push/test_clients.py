@@ -16,7 +16,9 @@ def client(software: str = "", version: str = "", client_id: str = "") -> Origin
     [
         (client("apache-kafka-java", "4.3.1"), 850, 0, 2800, 1000),
         (client("librdkafka", "2.15.0"), 700, 700, 2800, 2800),
-        (client("confluent-kafka-python", "2.15.0-librdkafka-2.15.0"), 700, 700, 2800, 2800),
+        (client("confluent-kafka-python", "2.16.1-rdkafka-2.16.0"), 700, 700, 2800, 2800),
+        (client("confluent-kafka-go", "2.6.1"), 700, 700, 2800, 2800),
+        (client("another-binding", "0.1-librdkafka-2.12.0"), 700, 700, 2800, 2800),
         (client("kgo", "v1.20"), 3000, 700, 2800, 2800),
         (client("sarama", "1.45"), 0, 0, 1000, 1000),
         (client("kafka-python", "3.0"), 0, 0, 2800, 2800),

@@ -38,6 +38,10 @@ _BY_SOFTWARE: Final[Mapping[str, Bearing]] = {
     # A static member waits for its held heartbeat when it is closed. Beyond the interval, both its threads spin.
     "apache-kafka-java": Bearing(_ALMOST_THREE_SECONDS, 1000, consumer_margin_ms=150),
     "librdkafka": _LIBRDKAFKA,
+    "confluent-kafka-python": _LIBRDKAFKA,
+    "confluent-kafka-go": _LIBRDKAFKA,
+    "confluent-kafka-dotnet": _LIBRDKAFKA,
+    "confluent-kafka-javascript": _LIBRDKAFKA,
     # Counts its interval from the answer, and reads for 10 s.
     "kgo": Bearing(_ALMOST_THREE_SECONDS, _ALMOST_THREE_SECONDS, consumer_ms=3000, bears_held_join=True),
     # The end of its session waits for the heartbeat.
@@ -52,8 +56,8 @@ def bearing_of(origin: Origin) -> Bearing:
     known = _BY_SOFTWARE.get(origin.software_name)
     if known is not None:
         return known
-    if "librdkafka" in origin.software_version:
-        return _LIBRDKAFKA  # A binding tells its own name, and what it is built on behind its version.
+    if "rdkafka" in origin.software_version:
+        return _LIBRDKAFKA  # As in 2.16.1-rdkafka-2.16.0: a binding tells its own name and what it is built on.
     if not origin.software_name and origin.client_id.startswith("aiokafka-"):
         return _AIOKAFKA  # It tells no name; this is how its default client id begins.
     return NO_BEARING
