@@ -17,7 +17,7 @@ from kohort.model.commands.groups import (
     TopicsChanged,
 )
 from kohort.model.errors import ErrorCode, ProtocolError
-from kohort.model.ids import DEFAULT_ORG, OrgId
+from kohort.model.ids import DEFAULT_ORG
 from kohort.model.settings import BrokerSettings
 from kohort.model.topics import Topic
 from kohort.wire import consumer_protocol
@@ -53,6 +53,7 @@ class GroupBook(Playbook):
 
     def __init__(self, make_machine: Callable[[], GroupsMachine], *topics: Topic) -> None:
         self.topics = {each.name: each for each in topics}
+        self.another_machine = make_machine
         super().__init__(make_machine)
         self.tell_topics()
 
@@ -67,19 +68,6 @@ class GroupBook(Playbook):
     def _load(self, records: list[object]) -> None:
         super()._load(records)
         self.tell_topics()
-
-    def say(self, command: object, org_id: OrgId = DEFAULT_ORG) -> Any:
-        return super().say(command, org_id)
-
-    @property
-    def last_token(self) -> Token:
-        return self._last_token
-
-    def hurry(self, token: Token) -> None:
-        self._do(self.machine.on_hurry(token, self._moment()))
-
-    def forget(self, token: Token) -> None:
-        self._do(self.machine.on_forget(token, self._moment()))
 
     @property
     def group(self) -> ConsumerGroup:
