@@ -17,6 +17,7 @@ from bench import (
     brokers,
     clients,
     consume,
+    group_heartbeats,
     group_rebalance,
     group_simulated,
     latency,
@@ -40,6 +41,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     *start.FIGURES,
     *group_rebalance.FIGURES,
     *group_simulated.FIGURES,
+    *group_heartbeats.FIGURES,
 )
 
 

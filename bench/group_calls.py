@@ -6,12 +6,15 @@ Every error code that is not expected ends the measurement. Next hop: connection
 import socket
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import kio.schema.api_versions.v3.request as api_versions
 import kio.schema.find_coordinator.v4.request as find_coordinator
 import kio.schema.find_coordinator.v4.response as coordinator_found
+import kio.schema.offset_fetch.v9.request as offset_fetch
+import kio.schema.offset_fetch.v9.response as offset_fetch_answer
 from kio.schema.errors import ErrorCode
+from kio.schema.types import GroupId
 
 from bench import connection
 from bench.connection import HOST, LoadError
@@ -19,7 +22,11 @@ from bench.frames import request_frame
 
 _READY_WITHIN_S: Final = 30.0
 _ASK_EVERY_S: Final = 0.05
-_NOT_YET: Final = (ErrorCode.coordinator_not_available, ErrorCode.coordinator_load_in_progress)
+_NOT_YET: Final = (
+    ErrorCode.coordinator_not_available,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.not_coordinator,
+)
 _SOFTWARE_VERSION: Final = "2.16.0"
 
 
@@ -48,14 +55,22 @@ def receive(connected: socket.socket) -> bytes:
 
 
 def wait_for_coordinator(port: int, groups: Sequence[str]) -> None:
-    """Until the broker says who coordinates these groups; the first time it makes its offsets topic."""
-    request = find_coordinator.FindCoordinatorRequest(coordinator_keys=tuple(groups))
+    """Until the broker coordinates these groups; the first time it has to make its offsets topic."""
     deadline = time.monotonic() + _READY_WITHIN_S
-    while True:
-        answer = connection.call(port, request_frame(request), coordinator_found.FindCoordinatorResponse)
-        errors = {found.error_code for found in answer.coordinators} - {ErrorCode.none}
-        if not errors:
-            return
+    while errors := _errors(port, groups):
         if errors - set(_NOT_YET) or time.monotonic() > deadline:
             raise LoadError(f"no coordinator for {groups[0]} and {len(groups) - 1} more: {errors}")
         time.sleep(_ASK_EVERY_S)
+
+
+def _errors(port: int, groups: Sequence[str]) -> set[ErrorCode]:
+    """What keeps the coordinators of these groups from being found, and then from answering."""
+    request: Any = find_coordinator.FindCoordinatorRequest(coordinator_keys=tuple(groups))
+    found = connection.call(port, request_frame(request), coordinator_found.FindCoordinatorResponse)
+    errors = {coordinator.error_code for coordinator in found.coordinators} - {ErrorCode.none}
+    if errors:
+        return errors
+    asked = tuple(offset_fetch.OffsetFetchRequestGroup(group_id=GroupId(group), topics=None) for group in groups)
+    request = offset_fetch.OffsetFetchRequest(groups=asked)
+    fetched = connection.call(port, request_frame(request), offset_fetch_answer.OffsetFetchResponse)
+    return {group.error_code for group in fetched.groups} - {ErrorCode.none}

@@ -5,7 +5,7 @@ the newest that name topics by their names, as librdkafka sends them. Next hop: 
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from struct import Struct
 from typing import Any, Final
@@ -27,6 +27,8 @@ from bench.frames import CheckedFrame, request_frame
 
 _SIZE: Final = Struct(">i")
 _FLEXIBLE_HEADER_SIZE: Final = 4 + 4 + 1
+_INTERVAL_AND_BEHIND: Final = 4 + 1 + 1
+"""The interval, no assignment, no tags: an answer with an assignment would be longer."""
 NO_TIME: Final = i32Timedelta.parse(timedelta(0))
 
 
@@ -50,8 +52,8 @@ def heartbeat_frame(group: str, generation: int, member_id: str) -> CheckedFrame
     return _checked(request, heartbeat_answer.HeartbeatResponse(throttle_time=NO_TIME, error_code=ErrorCode.none))
 
 
-def consumer_heartbeat_frame(group: str, member_id: str, epoch: int, interval: i32Timedelta) -> CheckedFrame:
-    """Of a member of a KIP-848 group that has nothing to say, and is to hear nothing."""
+def consumer_heartbeat_frame(group: str, member_id: str, epoch: int) -> CheckedFrame:
+    """Of a member of a KIP-848 group that has nothing to say, and is to hear nothing but its next interval."""
     request = consumer_heartbeat.ConsumerGroupHeartbeatRequest(
         group_id=GroupId(group), member_id=member_id, member_epoch=i32(epoch), topic_partitions=None
     )
@@ -60,9 +62,9 @@ def consumer_heartbeat_frame(group: str, member_id: str, epoch: int, interval: i
         error_code=ErrorCode.none,
         member_id=member_id,
         member_epoch=i32(epoch),
-        heartbeat_interval=interval,
+        heartbeat_interval=NO_TIME,
     )
-    return _checked(request, answer)
+    return _checked(request, answer, unread=_INTERVAL_AND_BEHIND)
 
 
 def commit_frame(group: str, topic: str, offsets: Mapping[int, int]) -> CheckedFrame:
@@ -105,11 +107,7 @@ def offset_fetch_frame(group: str, topic: str, offsets: Mapping[int, int]) -> Ch
     )
 
 
-def in_turn(frames: Sequence[CheckedFrame], first: int, count: int) -> list[CheckedFrame]:
-    """So many of them, one after another, from this one on and round."""
-    return [frames[(first + number) % len(frames)] for number in range(count)]
-
-
-def _checked(request: Any, answer: Any) -> CheckedFrame:
+def _checked(request: Any, answer: Any, unread: int = 0) -> CheckedFrame:
+    """This request, and this answer to it, but for some bytes at its end."""
     expected = answer_frame(answer)
-    return CheckedFrame(request_frame(request), 0, 0, expected, len(expected))
+    return CheckedFrame(request_frame(request), 0, 0, expected[: len(expected) - unread], len(expected))

@@ -29,7 +29,6 @@ _TOPIC_PARTITIONS: Final = 1_010
 _TOPICS_OF: Final = {1_000: 2, 10_000: 10}
 """A few more partitions than each member needs, so that one more member gets some of them."""
 _BALANCED_WITHIN_S: Final = 90.0
-_GONE_WITHIN_S: Final = 60.0
 _COLD: Final = "cold start"
 _JOIN: Final = "one joins"
 _LEAVE: Final = "one leaves"
@@ -92,15 +91,13 @@ def simulate(broker: Broker, group: SimulatedGroup, size: int, members_each: int
     joining, newcomer = members[:-1], members[-1]
     leaver = members[int(phase * size)]
     steps = [
-        _step(broker, swarm, group, QUIET_S + phase, partial(_join, swarm, joining)),
-        _step(broker, swarm, group, QUIET_S + INTERVAL_S * phase, partial(_join, swarm, [newcomer])),
-        _step(broker, swarm, group, QUIET_S, partial(_leave, swarm, [leaver])),
+        _step(broker, swarm, group, QUIET_S + phase, partial(swarm.join, joining)),
+        _step(broker, swarm, group, QUIET_S + INTERVAL_S * phase, partial(swarm.join, [newcomer])),
+        _step(broker, swarm, group, QUIET_S, partial(swarm.leave, [leaver])),
     ]
-    _leave(swarm, [member for member in members if member is not leaver])
-    swarm.run(time.monotonic() + _GONE_WITHIN_S, lambda: all(member.is_gone for member in members))
+    swarm.leave([member for member in members if member is not leaver])
+    swarm.wait_until_gone(members)
     swarm.close()
-    if not all(member.is_gone for member in members):
-        raise LoadError(f"not all members could leave within {_GONE_WITHIN_S:.0f} s")
     return steps
 
 
@@ -117,17 +114,6 @@ def _step(broker: Broker, swarm: Swarm, group: SimulatedGroup, quiet_s: float, a
         swarm.run(time.monotonic() + quiet_s)
         if group.changes == changes:
             return step
-
-
-def _join(swarm: Swarm, members: Sequence[SimulatedMember]) -> None:
-    for member in members:
-        member.enter()
-        swarm.beat(member)
-
-
-def _leave(swarm: Swarm, members: Sequence[SimulatedMember]) -> None:
-    for member in members:
-        swarm.beat(member, member.leave_request())
 
 
 def _compare(readings: Readings, size: int, share: float) -> list[Comparison]:

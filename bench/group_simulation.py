@@ -57,8 +57,8 @@ class SimulatedMember:
         self.is_gone = False
         self._group = group
         self._number = number
-        self._id = base64.urlsafe_b64encode(number.to_bytes(16)).rstrip(b"=").decode()
-        self._epoch = 0
+        self.member_id = base64.urlsafe_b64encode(number.to_bytes(16)).rstrip(b"=").decode()
+        self.epoch = 0
         self._owned: frozenset[Partition] = frozenset()
         self._has_partitions_to_tell = False
         self._head = (
@@ -67,7 +67,7 @@ class SimulatedMember:
             + CLIENT_ID.encode()
             + b"\0"
             + _string(group.name)
-            + _string(self._id)
+            + _string(self.member_id)
         )
         self._quiet_answer = b""
         """The last answer with nothing new in it: the same bytes again need not be read."""
@@ -85,7 +85,7 @@ class SimulatedMember:
 
     def leave_request(self) -> bytes:
         """The frame that ends its membership; it owns nothing any more."""
-        self._epoch, self.interval_s = LEAVING, math.inf
+        self.epoch, self.interval_s = LEAVING, math.inf
         self._group.ownership.vanish(self._number)
         self._group.changes += bool(self._owned)
         return self._frame(_UNCHANGED)
@@ -96,10 +96,10 @@ class SimulatedMember:
             return False
         position = self._epoch_position(answer)
         epoch, interval_ms, has_assignment = _EPOCH_AND_INTERVAL.unpack_from(answer, position)
-        if self._epoch == LEAVING:
+        if self.epoch == LEAVING:
             self.is_gone = epoch == LEAVING
             return False
-        self._epoch, self.interval_s = epoch, interval_ms / 1000
+        self.epoch, self.interval_s = epoch, interval_ms / 1000
         if has_assignment < 0:
             self._quiet_answer = answer
             return False
@@ -112,7 +112,7 @@ class SimulatedMember:
         ownership.give_up(self._number, self._owned - assigned)
         ownership.gain(self._number, assigned - self._owned)
         if ownership.contested:
-            raise LoadError(f"{self._id} was given partitions that another still owns")
+            raise LoadError(f"{self.member_id} was given partitions that another still owns")
         self._group.changes += 1
         self._owned = assigned
         self._has_partitions_to_tell = True
@@ -121,14 +121,14 @@ class SimulatedMember:
     def _epoch_position(self, answer: bytes) -> int:
         """Where the epoch stands in an answer that is this member's and no error."""
         *_, error = _ANSWER.unpack_from(answer)
-        expected = b"\0" + _string(self._id)
+        expected = b"\0" + _string(self.member_id)
         position = _ANSWER.size + len(expected)
         if error or answer[_ANSWER.size : position] != expected:
-            raise LoadError(f"the heartbeat of {self._id} at epoch {self._epoch} got error {error}: {answer!r}")
+            raise LoadError(f"the heartbeat of {self.member_id} at epoch {self.epoch} got error {error}: {answer!r}")
         return position
 
     def _frame(self, tail: bytes) -> bytes:
-        body = self._head + _NUMBER.pack(self._epoch) + tail
+        body = self._head + _NUMBER.pack(self.epoch) + tail
         return _NUMBER.pack(len(body)) + body
 
 

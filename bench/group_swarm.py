@@ -11,15 +11,17 @@ import select
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, Protocol
 
 from bench.connection import LoadError
 from bench.group_calls import open_connection
+from bench.group_simulation import SimulatedMember
 
 LIBRDKAFKA: Final = "librdkafka"
 UNKNOWN: Final = "bench"
 _RECEIVE_SIZE: Final = 1 << 16
+_GONE_WITHIN_S: Final = 60.0
 
 
 class Heart(Protocol):
@@ -90,6 +92,22 @@ class Swarm:
         for member in members:
             self._line_of[member] = line
         return line
+
+    def join(self, members: Iterable[SimulatedMember]) -> None:
+        """Each sends its first heartbeat."""
+        for member in members:
+            member.enter()
+            self.beat(member)
+
+    def leave(self, members: Iterable[SimulatedMember]) -> None:
+        """Each sends its last."""
+        for member in members:
+            self.beat(member, member.leave_request())
+
+    def wait_until_gone(self, members: Collection[SimulatedMember]) -> None:
+        self.run(time.monotonic() + _GONE_WITHIN_S, lambda: all(member.is_gone for member in members))
+        if not all(member.is_gone for member in members):
+            raise LoadError(f"not all members could leave within {_GONE_WITHIN_S:.0f} s")
 
     def beat(self, member: Heart, frame: bytes | None = None) -> None:
         """Sends its heartbeat, or this frame in its place, when the loop runs next."""
