@@ -27,10 +27,19 @@ def answer_member(
         presence.told_interval_ms = interval_ms
         presence.hold_ms = state.push.consumer_hold_ms(presence.origin, interval_ms)
     assignment = assignment_of(position.assigned) if tells_assignment else None
-    draft.answer(
-        token,
-        ConsumerGroupHeartbeatAnswer(0, None, member.member_id, position.epoch, interval_ms, assignment),
-    )
+    answer = ConsumerGroupHeartbeatAnswer(0, None, member.member_id, position.epoch, interval_ms, assignment)
+    presence.last_answer = None if tells_assignment else answer
+    draft.answer(token, answer)
+
+
+def answer_as_before(state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft) -> None:
+    """To a member that has all it is to have: the same until there is another epoch, which made anew each time would
+    be a good part of what a heartbeat costs."""
+    answer = member.presence.last_answer
+    if answer is not None and answer.member_epoch == member.position.epoch:
+        draft.answer(token, answer)
+    else:
+        answer_member(state, group, member, token, draft, tells_assignment=False)
 
 
 def waits_for_partitions(group: ConsumerGroup, member: Member) -> bool:

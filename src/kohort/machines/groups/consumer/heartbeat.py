@@ -14,7 +14,7 @@ from typing import Final
 from kohort.machines.catalog.fresh_ids import as_text, fresh_ids
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.group import ClassicGroup
-from kohort.machines.groups.consumer.answers import answer_member
+from kohort.machines.groups.consumer.answers import answer_as_before, answer_member
 from kohort.machines.groups.consumer.fencing import identify, owned_of
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.leaving import leave, replace_static_member
@@ -24,8 +24,9 @@ from kohort.machines.groups.consumer.presence import hear_of
 from kohort.machines.groups.consumer.reconciliation import Owned
 from kohort.machines.groups.consumer.subscribing import new_expression, said_of_itself, subscribe
 from kohort.machines.groups.consumer.telling import (
-    hold_if_possible,
+    hold,
     hold_join_if_possible,
+    may_be_held,
     tell_expectant,
 )
 from kohort.machines.groups.consumer.validation import check_heartbeat
@@ -85,9 +86,11 @@ def _keep_alive(state: GroupsState, group: ConsumerGroup, member: Member, token:
     presence = member.presence
     presence.heard_at_ms = now_ms = draft.now_ms
     presence.expires_at_ms = now_ms + state.settings.group_consumer_session_timeout_ms
-    _answer_abandoned(state, group, member, draft)
-    if not hold_if_possible(state, group, member, token, draft, is_full=False):
-        answer_member(state, group, member, token, draft, tells_assignment=False)
+    if presence.hold_ms:
+        _answer_abandoned(state, group, member, draft)
+        hold(state, group, member, token, draft, is_full=False)
+    else:
+        answer_as_before(state, group, member, token, draft)
 
 
 def _answer_abandoned(state: GroupsState, group: ConsumerGroup, member: Member, draft: Draft) -> None:
@@ -135,16 +138,14 @@ def _answer_or_hold(
     has_news: bool,
 ) -> None:
     """Only a heartbeat that changed nothing, of a member that knows where it stands, is held."""
-    is_full = _is_full(command)
-    if command.member_epoch == 0:
-        is_held = hold_join_if_possible(state, group, member, token, draft)
+    is_full, joins = _is_full(command), command.member_epoch == 0
+    if joins and hold_join_if_possible(state, group, member, token, draft):
+        return
+    knows_all = command.member_epoch == member.position.epoch and _owns_all(member, owned)
+    if knows_all and not joins and not draft.records and may_be_held(member):
+        hold(state, group, member, token, draft, is_full=is_full)
     else:
-        knows_all = command.member_epoch == member.position.epoch and _owns_all(member, owned)
-        may_wait = knows_all and not draft.records
-        is_held = may_wait and hold_if_possible(state, group, member, token, draft, is_full=is_full)
-    if not is_held:
-        tells_assignment = has_news or is_full or command.member_epoch == 0
-        answer_member(state, group, member, token, draft, tells_assignment=tells_assignment)
+        answer_member(state, group, member, token, draft, tells_assignment=has_news or is_full or joins)
 
 
 def _is_full(command: ConsumerGroupHeartbeat) -> bool:

@@ -87,12 +87,13 @@ def replace_static_member(
     _answer_held(state, group, predecessor, ErrorCode.FENCED_INSTANCE_ID, draft)
     forget(state, group, predecessor, draft)
     was_settled = predecessor.member_id not in group.unsettled
+    position = predecessor.position
     draft.write(
         *group.member_removal(predecessor.member_id),
         replace(predecessor.metadata, member_id=member_id),
         TargetAssignmentMemberRecord(group.group_id, member_id, topic_partitions(predecessor.target)),
     )
-    move(group, group.members[member_id], predecessor.position._replace(epoch=0, previous_epoch=0), draft)
+    move(group, group.members[member_id], position._replace(epoch=0, previous_epoch=0), draft)
     if not was_settled:
         group.unsettled[member_id] = None
 

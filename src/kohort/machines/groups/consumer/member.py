@@ -10,7 +10,13 @@ from typing import Final
 from kohort.machines.groups.assignors.assignor import NO_PARTITIONS, Partitions
 from kohort.machines.groups.consumer.reconciliation import NOT_YET_JOINED, AssignedPartitions, Position
 from kohort.machines.groups.consumer.subscriptions import Subscription, subscription_of
-from kohort.model.commands.groups import NO_ORIGIN, AssignedTopic, Assignment, Origin
+from kohort.model.commands.groups import (
+    NO_ORIGIN,
+    AssignedTopic,
+    Assignment,
+    ConsumerGroupHeartbeatAnswer,
+    Origin,
+)
 from kohort.model.records.groups import (
     ConsumerGroupMemberMetadataRecord,
     CurrentMemberAssignmentRecord,
@@ -38,6 +44,8 @@ class Presence:
     """The heartbeat interval that it was last told; 0 before its first answer."""
     hold_ms: int = 0
     """How long its heartbeats may be held, with that interval and on that connection."""
+    last_answer: ConsumerGroupHeartbeatAnswer | None = None
+    """If it told no assignment, it can be given again."""
     is_revoking: bool = False
     """A timer runs until which it must have given up what it was told to."""
     is_to_join: bool = False

@@ -29,17 +29,19 @@ from kohort.model.records.groups import MemberState
 NOTHING_OWNED: Owned = {}
 
 
-def hold_if_possible(
+def may_be_held(member: Member) -> bool:
+    """Whether the client bears to wait for an answer that has nothing to say, and nobody waits for the client."""
+    return member.presence.hold_ms > 0 and member.position.state is not MemberState.UNREVOKED_PARTITIONS
+
+
+def hold(
     state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft, *, is_full: bool
-) -> bool:
-    """Holds a heartbeat that changed nothing and has nothing to say, if its client bears that."""
+) -> None:
+    """The answer waits until there is something to say, or until the client bears no more."""
     presence = member.presence
-    if presence.hold_ms <= 0 or member.position.state is MemberState.UNREVOKED_PARTITIONS:
-        return False
     until_ms = draft.now_ms + presence.hold_ms
     held = HeldHeartbeat(token, group.group_id, member.member_id, presence.origin, draft.now_ms, until_ms, is_full)
     state.held.hold(held, draft)
-    return True
 
 
 def hold_join_if_possible(state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft) -> bool:
