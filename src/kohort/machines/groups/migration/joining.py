@@ -25,6 +25,7 @@ from kohort.machines.groups.consumer.member import Member
 from kohort.machines.groups.consumer.moves import follow_target
 from kohort.machines.groups.consumer.presence import hear_of
 from kohort.machines.groups.consumer.reconciliation import Owned
+from kohort.machines.groups.consumer.recording import record_trigger
 from kohort.machines.groups.consumer.subscribing import subscribe
 from kohort.machines.groups.consumer.telling import tell_expectant
 from kohort.machines.groups.consumer.timers import stop_watching_rejoin, watch_sync
@@ -177,6 +178,7 @@ def _take_place_in_classic_group(
         predecessor.metadata.subscribed_topic_regex
     )
     is_outdated = has_new_subscription or group.epoch > group.target_epoch
+    record_trigger(group, DOWNGRADED, draft)
     replace_static_member(state, group, predecessor, metadata.member_id, draft)
     draft.write(metadata)
     hear_of(state, group, group.members[metadata.member_id], command.origin, draft)
