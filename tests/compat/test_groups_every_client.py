@@ -1,9 +1,8 @@
 """What every client of consumer groups can count on, in each protocol it has: who owns what, who goes on where."""
 
-import subprocess
-import sys
 import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from tests.compat.group_members import (
     Kind,
     StartMember,
     all_values,
-    each_of,
     every_client,
     every_kind,
     group_name,
@@ -31,8 +29,8 @@ from tests.compat.group_members import (
     wait_until_shared,
 )
 from tests.compat.librdkafka import make_producer
-from tests.compat.members.java import JavaConsumers
-from tests.compat.members.member import Wish
+from tests.compat.members.doomed import DoomedMembers
+from tests.compat.members.member import Member, Wish
 
 pytestmark = pytest.mark.usefixtures("consumer_groups")
 
@@ -59,9 +57,9 @@ def test_members_come_and_go_while_all_is_read_once(
 ) -> None:
     topic, group, values = make_topic(6), group_name(), numbers(0, 600)
     produce_evenly(broker, topic, 6, values[:200])
-    first = start_member(kind, broker, group, [topic])
+    first = start_member(kind, broker, group, [topic], heartbeat_interval_ms=500)
     wait_until_read([first], 200)
-    members = [first, start_member(kind, broker, group, [topic]), start_member(kind, broker, group, [topic])]
+    members = [first] + [start_member(kind, broker, group, [topic], heartbeat_interval_ms=500) for _ in range(2)]
     wait_until_shared(members, 6)
     produce_evenly(broker, topic, 6, values[200:400])
     wait_until_read(members, 400)
@@ -105,13 +103,16 @@ def test_nothing_is_lost_when_members_change_while_records_flow(
     broker: BrokerProcess, make_topic: MakeTopic, start_member: StartMember, kind: Kind
 ) -> None:
     topic, group = make_topic(4), group_name()
-    members = [start_member(kind, broker, group, [topic])]
+
+    def start() -> Member:
+        return start_member(kind, broker, group, [topic], heartbeat_interval_ms=500)
+
+    members = [start()]
     wait_until_shared(members, 4)
     with Stream(broker, topic, 4) as stream:
-        members.append(start_member(kind, broker, group, [topic]))
-        wait_until_shared(members, 4)
-        members.append(start_member(kind, broker, group, [topic]))
-        wait_until_shared(members, 4)
+        for _ in range(2):
+            members.append(start())
+            wait_until_shared(members, 4)
         members[0].close()
         wait_until_shared(members[1:], 4)
     wait_until(lambda: set(all_values(*members)) == set(stream.values), "every record was read")
@@ -152,46 +153,30 @@ def test_a_member_commits_is_told_what_it_committed_and_reads_from_any_offset(
     assert member.values == numbers(4, 6)
 
 
-@each_of(LIBRDKAFKA[0], LIBRDKAFKA[3], KAFKA_PYTHON[0], AIOKAFKA[0])
-def test_the_heir_of_a_killed_member_goes_on_from_its_commit(
-    target: str, broker: BrokerProcess, make_topic: MakeTopic, start_member: StartMember, kind: Kind
-) -> None:
-    topic, group = make_topic(1), group_name()
-    produce_evenly(broker, topic, 1, numbers(0, 5))
-    session_ms = SHORTEST_SESSION_MS[target]
-    arguments = [*kind, broker.bootstrap, group, topic, str(session_ms or "")]
-    command = [sys.executable, "-m", "tests.compat.members.process", *arguments]
-    repository = Path(__file__).parents[2]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=repository, text=True, bufsize=1, **pipes) as victim:
-        assert victim.stdin is not None
-        assert victim.stdout is not None
-        victim.stdin.write("5\n")
-        assert victim.stdout.readline() == "committed\n"
-        heir = start_member(kind, broker, group, [topic], session_timeout_ms=session_ms)
-        victim.kill()
-    produce_evenly(broker, topic, 1, numbers(5, 5))
-    wait_until_read([heir], 5)
-    assert heir.values == numbers(5, 5)
+@pytest.fixture
+def doomed(tmp_path: Path) -> Iterator[DoomedMembers]:
+    members = DoomedMembers(tmp_path)
+    yield members
+    members.kill()
 
 
-@each_of(*JAVA[1:])
-def test_the_heir_of_a_killed_jvm_goes_on_from_its_commit(
-    target: str, broker: BrokerProcess, make_topic: MakeTopic, start_member: StartMember, kind: Kind, tmp_path: Path
+@pytest.mark.kafka
+def test_the_heirs_of_killed_members_go_on_from_their_commits(
+    target: str, broker: BrokerProcess, make_topic: MakeTopic, start_member: StartMember, doomed: DoomedMembers
 ) -> None:
-    topic, group = make_topic(1), group_name()
+    topic = make_topic(1)
     produce_evenly(broker, topic, 1, numbers(0, 5))
-    session_ms = SHORTEST_SESSION_MS[target]
-    doomed = JavaConsumers(tmp_path / "doomed.log")
-    wish = Wish(broker.bootstrap, group, kind.strategy, (topic,), session_timeout_ms=session_ms)
-    victim = doomed.start(wish)
-    wait_until_read([victim], 5)
-    victim.commit((topic, 0), 5, "")
-    heir = start_member(kind, broker, group, [topic], session_timeout_ms=session_ms)
+    session = {"session_timeout_ms": SHORTEST_SESSION_MS[target]}
+    groups = {kind: group_name() for kind in (*LIBRDKAFKA[2:], *JAVA[1:], KAFKA_PYTHON[0], *AIOKAFKA)}
+    for kind, group in groups.items():
+        doomed.start(kind, Wish(broker.bootstrap, group, kind.strategy, (topic,), **session), count=5)
+    doomed.wait_until_committed()
+    heirs = {kind: start_member(kind, broker, group, [topic], **session) for kind, group in groups.items()}
     doomed.kill()
     produce_evenly(broker, topic, 1, numbers(5, 5))
-    wait_until_read([heir], 5)
-    assert heir.values == numbers(5, 5)
+    for kind, heir in heirs.items():
+        wait_until_read([heir], 5)
+        assert heir.values == numbers(5, 5), kind
 
 
 @every_client

@@ -122,6 +122,8 @@ def _config(wish: Wish) -> dict[str, object]:
         config |= {"group.protocol": "classic", "partition.assignment.strategy": ASSIGNORS[wish.strategy]}
         if wish.session_timeout_ms is not None:
             config["session.timeout.ms"] = wish.session_timeout_ms
+        if wish.heartbeat_interval_ms is not None:
+            config["heartbeat.interval.ms"] = wish.heartbeat_interval_ms
     else:
         config["group.protocol"] = "consumer"
     if wish.instance_id is not None:

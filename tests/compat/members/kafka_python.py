@@ -67,6 +67,8 @@ def _config(wish: Wish) -> dict[str, Any]:
     }
     if wish.session_timeout_ms is not None:
         config["session_timeout_ms"] = wish.session_timeout_ms
+    if wish.heartbeat_interval_ms is not None:
+        config["heartbeat_interval_ms"] = wish.heartbeat_interval_ms
     if wish.instance_id is not None:
         config["group_instance_id"] = wish.instance_id
     if wish.metadata_age_ms is not None:

@@ -30,6 +30,8 @@ class Wish(NamedTuple):
     """Instead of topics: a regular expression for whole names, without "^" and "$"."""
     instance_id: str | None = None
     session_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
+    """How soon a member of the classic protocol hears of a rebalance, where a broker tells only who asks."""
     metadata_age_ms: int | None = None
     """How soon the client looks for new topics and partitions."""
 

@@ -1,26 +1,30 @@
-"""A member in a process of its own, for tests that kill it: python -m tests.compat.members.process, then its values.
+"""Members in a process of their own, for tests that kill it: python -m tests.compat.members.process.
 
-CLIENT STRATEGY BOOTSTRAP GROUP TOPIC SESSION_TIMEOUT_MS ("" for the client's default). Says "committed" once it has
-read and committed as many records of partition 0 as stdin's first line names, and goes on until it is killed.
+A line on stdin is CLIENT STRATEGY BOOTSTRAP GROUP TOPIC COUNT SESSION_TIMEOUT_MS ("" for the client's default), with
+tabs between. Once that member has read COUNT records of partition 0, and committed so, a line on stdout names its
+group. All go on until the process is killed.
 """
 
 import sys
-import time
+import threading
 
 from tests.compat.group_members import Kind, make_python_member, wait_until_read
-from tests.compat.members.member import Wish
+from tests.compat.members.member import Member, Wish
 
 
 def main() -> None:
-    client, strategy, bootstrap, group, topic, session_timeout_ms = sys.argv[1:]
-    session = int(session_timeout_ms) if session_timeout_ms else None
-    wish = Wish(bootstrap, group, strategy, (topic,), session_timeout_ms=session)
-    member = make_python_member(Kind(client, strategy), wish)
-    count = int(sys.stdin.readline())
+    for line in sys.stdin:
+        client, strategy, bootstrap, group, topic, count, session_timeout_ms = line.rstrip("\n").split("\t")
+        session = int(session_timeout_ms) if session_timeout_ms else None
+        wish = Wish(bootstrap, group, strategy, (topic,), session_timeout_ms=session)
+        member = make_python_member(Kind(client, strategy), wish)
+        threading.Thread(target=_commit, args=(member, wish, int(count)), daemon=True).start()
+
+
+def _commit(member: Member, wish: Wish, count: int) -> None:
     wait_until_read([member], count)
-    member.commit((topic, 0), count, "")
-    print("committed", flush=True)
-    time.sleep(3600)
+    member.commit((wish.topics[0], 0), count, "")
+    print(wish.group, flush=True)
 
 
 if __name__ == "__main__":
