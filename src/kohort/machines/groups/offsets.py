@@ -197,6 +197,8 @@ def handle_offset_delete(state: GroupsState, command: OffsetDelete, token: Token
     existing = [_which_may_be_deleted(state, each) for each in command.topics]
     group = state.groups.get(command.group_id)
     if any(ErrorCode.NONE in codes for codes in existing):
+        if not command.group_id:
+            raise ProtocolError(ErrorCode.INVALID_GROUP_ID)
         if group is None:
             raise ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no group {command.group_id}.")
         group.check_offset_deletion()
