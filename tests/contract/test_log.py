@@ -127,6 +127,21 @@ class TestAppend:
         assert outcomes == [None]
         assert bounds(log) == (0, 3, 3)
 
+    def test_the_memory_of_batches_is_the_callers_again_at_once_however_long_they_wait(
+        self, house: House, log: Log
+    ) -> None:
+        """More than a WAL has room for, each batch received into the memory of the one before."""
+        wanted = [values(2 * n, 2, size=5_000) for n in range(40)]
+        memory = bytearray(max(len(batch.data) for batch in wanted))
+        outcomes: list[StoreError | None] = []
+        for batch in wanted:
+            memory[: len(batch.data)] = batch.data
+            received = batch._replace(data=memoryview(memory)[: len(batch.data)])
+            log.append([received], Durability.FSYNC, outcomes.append)
+        memory[100:] = bytes(len(memory) - 100)
+        house.work(lambda: len(outcomes) == len(wanted))
+        assert read_all(house, log) == wanted
+
     @pytest.mark.parametrize("durability", Durability)
     def test_appends_are_done_in_the_order_they_were_made(self, house: House, log: Log, durability: Durability) -> None:
         order: list[tuple[int, int]] = []
@@ -178,7 +193,7 @@ class TestAppend:
         expected = values(0, 2)
         memory = bytearray(expected.data)
         log.append([Batch(expected.header, memory)], Durability.FSYNC, lambda _: None)
-        memory[:] = bytes(len(memory))
+        memory[100:] = bytes(len(memory) - 100)
         house.work(lambda: log.readable_offset == 2)
         assert read_all(house, log) == [expected]
 

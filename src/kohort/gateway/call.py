@@ -15,7 +15,8 @@ from kohort.model.errors import Refused
 
 Request = Any
 """A request as kio decoded it: a class for each version, with Kafka's field names in snake_case. Fields that a version
-does not have are not there; times are timedelta (wire.messages.milliseconds turns them into a number)."""
+does not have are not there; times are timedelta (wire.messages.milliseconds turns them into a number). Or what the
+API's own decoder made of it."""
 
 Message = object
 """An answer: any value with kio's attribute names (times as integers, with _ms at the end of the name). It may have
@@ -106,5 +107,7 @@ class Api:
     pipelined: bool = False
     """Requests behind this one are handled before its answer is there; answers leave in order nevertheless. Kafka
     handles one request of a connection at a time; only where many are in flight by design is more gained than lost."""
+    decoder: Callable[[int], Callable[[memoryview, int], Request]] | None = None
+    """By version, a reader of (frame, where the body begins) to be used instead of kio's."""
     advertised_min_version: int | None = None
     """What ApiVersions says in place of min_version, where clients take a wrong turn otherwise."""

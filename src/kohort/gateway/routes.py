@@ -33,7 +33,8 @@ def find_route(api_key: int, version: int) -> Route | None:
             return None
         if not api.min_version <= version <= api.max_version:
             return _unknown_api_versions(version) if api_key == API_VERSIONS_KEY else None
-        route = Route(api, version, request_decoder(api_key, version), response_encoder(api_key, version))
+        decode = api.decoder(version) if api.decoder is not None else request_decoder(api_key, version)
+        route = Route(api, version, decode, response_encoder(api_key, version))
         _routes[api_key, version] = route
     return route
 

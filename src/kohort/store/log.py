@@ -132,6 +132,7 @@ class Log(Protocol):
     def append(self, batches: Sequence[Batch], durability: Durability, done: AppendDone) -> None:
         """Takes the batches into the log at once (end_offset moves), calls done when they are durable as asked.
 
+        Their bytes are copied before it returns: the memory they lie in is the caller's to use again.
         All batches of one call become durable together or not at all. When done gets an error, end_offset is
         back at what is durable, and every append behind the failed one fails too, before done is called for any.
         """

@@ -78,7 +78,7 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
             raise DecodeError(f"a client id of {size} bytes")
         if _has_flexible_header(api_key, api_version):
             if frame[position]:
-                position = _behind_tags(frame, position)
+                position = behind_tags(frame, position)
             else:
                 position += 1
     except (StructError, IndexError, UnicodeDecodeError) as failure:
@@ -123,7 +123,7 @@ def response_decoder(api_key: int, version: int) -> Callable[[memoryview], tuple
 
     def decode(frame: memoryview) -> tuple[int, Response]:
         try:
-            start = _behind_tags(frame, 4) if is_flexible else 4
+            start = behind_tags(frame, 4) if is_flexible else 4
         except IndexError as failure:
             raise DecodeError(f"a response header in {len(frame)} bytes") from failure
         return int.from_bytes(frame[:4], "big", signed=True), read(frame, start)
@@ -156,7 +156,7 @@ def _has_flexible_header(api_key: int, version: int) -> bool:
     return bool(schema.__header_schema__.__flexible__)
 
 
-def _behind_tags(frame: memoryview, position: int) -> int:
+def behind_tags(frame: memoryview, position: int) -> int:
     """The position behind the tagged fields that begin here; all of them are skipped."""
     count, position = read_unsigned_varint(frame, position)
     for _ in range(count):

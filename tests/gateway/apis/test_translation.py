@@ -178,14 +178,18 @@ def test_fetch_says_what_its_version_can_say() -> None:
     assert by_id.forgotten == (data.ForgottenTopic("", SOME_ID, (1, 2)),)
 
 
-@pytest.mark.parametrize("version", [3, 12, 13])
-def test_produce_names_topics_as_its_version_does(version: int) -> None:
+@pytest.mark.parametrize("version", [3, 6, 7, 9, 12, 13])
+def test_produce_says_what_its_version_can_say(version: int) -> None:
     partition = SimpleNamespace(index=2, records=b"bytes")
     topic = SimpleNamespace(name="orders", topic_id=SOME_ID, partition_data=(partition,))
     (command,), _ = ask(PRODUCE, version, transactional_id="tx", acks=-1, timeout_ms=1500, topic_data=(topic,))
     name, topic_id = ("", SOME_ID) if version >= 13 else ("orders", NO_TOPIC_ID)
     assert command == data.Produce(
-        (data.TopicProduce(name, topic_id, (data.PartitionProduce(2, b"bytes"),)),), -1, 1500, "tx"
+        (data.TopicProduce(name, topic_id, (data.PartitionProduce(2, b"bytes"),)),),
+        acks=-1,
+        timeout_ms=1500,
+        transactional_id="tx",
+        allows_zstd=version >= 7,
     )
 
 

@@ -3,8 +3,8 @@
 An append is copied once, into memory that mirrors the current WAL segment, and can be read from there when its commit
 is done. A commit gathers what was appended until the event loop has run through, or until the commit before is done,
 and writes it as one frame. Decides when appends are done and when a segment is full; what becomes of a full one is
-decided in background.py. When all segments wait to be settled, appends wait too, in order and without a copy: whoever
-bounds the unanswered requests of its clients has bounded that memory.
+decided in background.py. When all segments wait to be settled, appends wait too, in order and in memory of their own:
+whoever bounds the unanswered requests of its clients has bounded that memory.
 """
 
 import errno
@@ -235,6 +235,8 @@ class Wal:
             return
         self._waiting.append(waiting)
         self._admit()
+        if self._waiting and self._waiting[-1] is waiting:
+            self._waiting[-1] = _with_bytes_of_its_own(waiting)
 
     def _admit(self) -> None:
         """Lets in, in order, what waits and finds room."""
@@ -519,6 +521,11 @@ class Wal:
         self._roll_back(error)
         self._limit = -1
         self._on_failure(error)
+
+
+def _with_bytes_of_its_own(waiting: _Waiting) -> _Waiting:
+    """Its caller may use the memory of the batches for something else."""
+    return waiting._replace(batches=[batch._replace(data=bytes(batch.data)) for batch in waiting.batches])
 
 
 def _abandoned(append: _Append, tail: Tail, reason: StoreError) -> _Append:
