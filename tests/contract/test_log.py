@@ -193,7 +193,7 @@ class TestAppend:
         expected = values(0, 2)
         memory = bytearray(expected.data)
         log.append([Batch(expected.header, memory)], Durability.FSYNC, lambda _: None)
-        memory[100:] = bytes(len(memory) - 100)
+        memory[:] = bytes(len(memory))
         house.work(lambda: log.readable_offset == 2)
         assert read_all(house, log) == [expected]
 
