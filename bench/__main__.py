@@ -18,6 +18,7 @@ from bench import (
     clients,
     consume,
     group_heartbeats,
+    group_offsets,
     group_rebalance,
     group_simulated,
     latency,
@@ -42,6 +43,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     *group_rebalance.FIGURES,
     *group_simulated.FIGURES,
     *group_heartbeats.FIGURES,
+    *group_offsets.FIGURES,
 )
 
 

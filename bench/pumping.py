@@ -18,23 +18,31 @@ _IN_FLIGHT: Final = 2
 
 
 def pump(
-    port: int, cycles: Sequence[Sequence[Burst]], seconds: float = math.inf, record_bytes: float = math.inf
+    port: int,
+    cycles: Sequence[Sequence[Burst]],
+    seconds: float = math.inf,
+    record_bytes: float = math.inf,
+    turns: float = math.inf,
 ) -> Load:
-    """Keeps a connection for each cycle of bursts full, for this long or until this much is sent, whichever is first.
+    """Keeps a connection for each cycle of bursts full, for this long, or until this much or so many bursts are sent.
 
-    All that was sent is answered when it returns.
+    The first of them ends it. All that was sent is answered when it returns.
     """
+
+    def goes_on() -> bool:
+        return sent < turns and sent * round_bytes < record_bytes and time.perf_counter() - began < seconds
+
     connections = [Connection(port, receive_size=1 << 16) for _ in cycles]
     pairs = list(zip(connections, cycles))
     round_bytes = sum(cycle[0].record_bytes for cycle in cycles)
     sent = answered = 0
     began = time.perf_counter()
     while answered == 0 or answered < sent:
-        if sent - answered == _IN_FLIGHT or not _goes_on(began, seconds, sent * round_bytes, record_bytes):
+        if sent - answered == _IN_FLIGHT or not goes_on():
             for connection, cycle in pairs:
                 _receive_answers(connection, cycle[answered % len(cycle)])
             answered += 1
-        if sent - answered < _IN_FLIGHT and _goes_on(began, seconds, sent * round_bytes, record_bytes):
+        if sent - answered < _IN_FLIGHT and goes_on():
             for connection, cycle in pairs:
                 connection.send(cycle[sent % len(cycle)].data)
             sent += 1
@@ -47,10 +55,6 @@ def pump(
         records=answered * sum(cycle[0].record_count for cycle in cycles),
         record_bytes=answered * round_bytes,
     )
-
-
-def _goes_on(began: float, seconds: float, sent_bytes: int, record_bytes: float) -> bool:
-    return sent_bytes < record_bytes and time.perf_counter() - began < seconds
 
 
 def _receive_answers(connection: Connection, burst: Burst) -> None:
