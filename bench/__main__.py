@@ -20,6 +20,7 @@ from bench import (
     group_heartbeats,
     group_offsets,
     group_rebalance,
+    group_restart,
     group_simulated,
     latency,
     machine,
@@ -44,6 +45,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     *group_simulated.FIGURES,
     *group_heartbeats.FIGURES,
     *group_offsets.FIGURES,
+    *group_restart.FIGURES,
 )
 
 

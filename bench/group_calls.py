@@ -20,7 +20,7 @@ from bench import connection
 from bench.connection import HOST, LoadError
 from bench.frames import request_frame
 
-_READY_WITHIN_S: Final = 30.0
+_READY_WITHIN_S: Final = 90.0
 _ASK_EVERY_S: Final = 0.05
 _NOT_YET: Final = (
     ErrorCode.coordinator_not_available,
@@ -54,13 +54,13 @@ def receive(connected: socket.socket) -> bytes:
     return answer
 
 
-def wait_for_coordinator(port: int, groups: Sequence[str]) -> None:
+def wait_for_coordinator(port: int, groups: Sequence[str], ask_every_s: float = _ASK_EVERY_S) -> None:
     """Until the broker coordinates these groups; the first time it has to make its offsets topic."""
     deadline = time.monotonic() + _READY_WITHIN_S
     while errors := _errors(port, groups):
         if errors - set(_NOT_YET) or time.monotonic() > deadline:
             raise LoadError(f"no coordinator for {groups[0]} and {len(groups) - 1} more: {errors}")
-        time.sleep(_ASK_EVERY_S)
+        time.sleep(ask_every_s)
 
 
 def _errors(port: int, groups: Sequence[str]) -> set[ErrorCode]:
