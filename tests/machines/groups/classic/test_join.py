@@ -234,6 +234,10 @@ def test_the_protocol_is_the_one_that_most_members_prefer_of_those_that_all_can_
         ({"protocol_type": ""}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"member_id": "nobody"}, ErrorCode.UNKNOWN_MEMBER_ID),
         ({"protocols": (Protocol("range", bytes(2 << 20)),)}, ErrorCode.UNKNOWN_SERVER_ERROR),
+        ({"protocols": (Protocol("r" * 32_768, b""),)}, ErrorCode.INVALID_REQUEST),
+        ({"protocol_type": "t" * 32_768}, ErrorCode.INVALID_REQUEST),
+        ({"group_id": "g" * 32_768}, ErrorCode.INVALID_REQUEST),
+        ({"group_instance_id": "ö" * 16_384}, ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_a_bad_request_is_refused_and_leaves_nothing_behind(fields: dict[str, Any], code: ErrorCode) -> None:

@@ -293,7 +293,7 @@ class ClassicGroup:
         return ListedGroup(self.group_id, self.protocol_type or "", self.state.value, "classic")
 
     def described(self) -> GroupDescribed:
-        """Only a whole generation has assignments to show."""
+        """Only a whole generation has a protocol to show; what members were assigned last is theirs until the next."""
         is_stable = self.state is State.STABLE
         members = tuple(
             DescribedMember(
@@ -302,7 +302,7 @@ class ClassicGroup:
                 member.client_id,
                 member.client_host,
                 member.metadata_for(self.protocol_name) if is_stable else b"",
-                member.assignment if is_stable else b"",
+                member.assignment,
             )
             for member in self.members.values()
         )

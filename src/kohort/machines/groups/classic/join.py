@@ -6,6 +6,8 @@ its first request leaves nothing behind. A follower of a stable group that says 
 Next hop: static_members.py for those who come back under another id; rebalance.py, where members wait for each other.
 """
 
+from typing import Final
+
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.group import ClassicGroup, State
 from kohort.machines.groups.classic.member import Member, member_of_join, mint_member_id
@@ -21,6 +23,9 @@ from kohort.model.commands.groups import JoinGroup, JoinGroupAnswer
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.records.groups import GroupMetadataRecord
 from kohort.model.settings import BrokerSettings
+
+LONGEST_NAME_BYTES: Final = (1 << 15) - 1
+"""The longest string that a record can hold."""
 
 
 def handle_join_group(state: GroupsState, command: JoinGroup, token: Token, draft: Draft) -> None:
@@ -54,9 +59,14 @@ def check_request(settings: BrokerSettings, command: JoinGroup) -> None:
             ErrorCode.INVALID_SESSION_TIMEOUT,
             f"The session timeout {command.session_timeout_ms} is not within {shortest_ms} and {longest_ms} ms.",
         )
-    if sum(len(protocol.metadata) for protocol in command.protocols) > settings.message_max_bytes:
+    protocol_names = [protocol.name for protocol in command.protocols]
+    names = (command.group_id, command.group_instance_id or "", command.protocol_type, *protocol_names)
+    if any(len(name.encode()) > LONGEST_NAME_BYTES for name in names):
+        # Kafka closes the connection: its messages have no strings as long as that.
+        raise ProtocolError(ErrorCode.INVALID_REQUEST, f"A name of more than {LONGEST_NAME_BYTES} bytes was sent.")
+    if sum(len(name) + len(metadata) for name, metadata in command.protocols) > settings.message_max_bytes:
         # In Kafka such a member keeps its group from ever being stable: each generation fails with this when written.
-        raise ProtocolError(ErrorCode.UNKNOWN_SERVER_ERROR, "The metadata of the member is too large to be written.")
+        raise ProtocolError(ErrorCode.UNKNOWN_SERVER_ERROR, "The protocols of the member are too large to be written.")
 
 
 def _group_to_join(state: GroupsState, command: JoinGroup, draft: Draft) -> ClassicGroup:
