@@ -330,6 +330,19 @@ def test_administrators_see_a_classic_group() -> None:
     assert [member.member_id for member in described.members] == [ana.member_id, ben.member_id]
 
 
+def test_while_the_members_agree_anew_they_are_seen_with_what_they_had() -> None:
+    book = mixed_book()
+    ana, _, new = mixed_group(book)
+    new.leave()
+    described = book.say(DescribeGroup(GROUP))
+    assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
+    shown = next(member for member in described.members if member.member_id == ana.member_id)
+    assignment = consumer_protocol.decode_assignment(shown.member_assignment)
+    assert assignment is not None
+    assert set(assignment.partitions["orders"]) >= set(ana.owned)
+    assert shown.member_metadata == b""
+
+
 def test_the_history_tells_of_it_with_what_moved() -> None:
     book = mixed_book(partitions=3)
     ana, ben, new = mixed_group(book)
