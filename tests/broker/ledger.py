@@ -96,11 +96,9 @@ class Ledger:
             yield TotalRecord(self.total)
 
 
-def encode_batches(records: Iterable[TotalRecord], base_offset: int, timestamp: int) -> list[Batch]:
-    writer = BatchWriter(base_offset, timestamp)
+def write(writer: BatchWriter, records: Iterable[TotalRecord]) -> None:
     for record in records:
         writer.write(b"total", str(record.total).encode())
-    return writer.batches()
 
 
 def decode_batch(batch: Batch) -> Iterator[TotalRecord]:

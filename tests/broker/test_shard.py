@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.broker import shard as shard_module
-from kohort.broker.shard import Shard
+from kohort.broker.shard import CallSoon, Shard
 from kohort.machines.catalog.machine import CatalogMachine
 from kohort.model.commands.catalog import CreateTopics, DeleteTopics, Metadata, NewTopic, TopicQuery
 from kohort.model.errors import ErrorCode, Refused
@@ -18,6 +18,7 @@ from kohort.model.ids import DEFAULT_ORG
 from kohort.model.settings import BrokerSettings
 from kohort.store.log import Durability, StoreError
 from kohort.wire import catalog_records
+from kohort.wire.batch_writer import BatchWriter
 from kohort.wire.record_batch import HEADER_SIZE
 from kohort.wire.records import decode_records
 from tests.broker import ledger
@@ -51,7 +52,7 @@ class Timer:
 class Bench:
     """A shard of a ledger, its log, a clock, and everything that was answered, in order."""
 
-    def __init__(self, log: HandCrankedLog | None = None) -> None:
+    def __init__(self, log: HandCrankedLog | None = None, call_soon: CallSoon | None = None) -> None:
         self.log = log or HandCrankedLog()
         self.now_ms = START_MS
         self.timers: list[Timer] = []
@@ -66,6 +67,7 @@ class Bench:
             now_ms=lambda: self.now_ms,
             entropy=lambda: bytes(16),
             call_at=self._call_at,
+            call_soon=call_soon,
             on_record=self.heard.append,
             on_event=self.events.append,
         )
@@ -103,6 +105,7 @@ def codes(answers: list[object]) -> list[object]:
 
 
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+STOPPING = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 # Answers and durability
@@ -367,13 +370,83 @@ async def test_a_restart_knows_what_was_durable_and_tells_the_state_only() -> No
 
 
 @in_a_loop
-async def test_a_closed_shard_answers_who_waits_and_decides_nothing_more() -> None:
+async def test_a_closed_shard_answers_who_waits_for_others_and_decides_nothing_more() -> None:
+    bench = await Bench.loaded()
+    bench.say(AddLater(5, START_MS + 1000))
+    bench.shard.close()
+    bench.say(Ask())
+    bench.wait(1000)
+    assert codes(bench.answers) == [STOPPING, STOPPING]
+    assert bench.log.end_offset == 0
+
+
+@in_a_loop
+async def test_who_only_waits_for_the_disk_when_a_shard_is_closed_hears_what_it_says() -> None:
+    for is_well in (True, False):
+        bench = await Bench.loaded()
+        bench.say(Add(5))
+        bench.shard.close()
+        assert bench.answers == []
+        if is_well:
+            bench.log.finish()
+        else:
+            bench.log.fail()
+        assert codes(bench.answers) == [5 if is_well else STOPPING]
+
+
+# Gathering
+
+
+@in_a_loop
+async def test_decisions_of_one_turn_of_the_loop_are_appended_together() -> None:
+    bench = Bench(call_soon=asyncio.get_running_loop().call_soon)
+    await bench.shard.load()
+    for number in (1, 2, 3):
+        bench.say(Add(number))
+    bench.say(Ask())
+    assert bench.log.end_offset == 0
+    await asyncio.sleep(0)
+    assert (len(bench.log.waiting), bench.log.end_offset) == (1, 3)
+    assert bench.answers == []
+    bench.say(Add(4))
+    bench.log.finish(1)
+    assert bench.answers == [1, 3, 6, 6]
+    await asyncio.sleep(0)
+    bench.log.finish()
+    assert bench.answers == [1, 3, 6, 6, 10]
+    assert bench.heard[1:] == [TotalRecord(total) for total in (3, 6, 10)]
+
+
+@in_a_loop
+async def test_what_was_gathered_when_an_append_fails_is_lost_with_it() -> None:
+    bench = Bench(call_soon=asyncio.get_running_loop().call_soon)
+    await bench.shard.load()
+    bench.say(Add(1))
+    await asyncio.sleep(0)
+    bench.say(Add(2))
+    bench.log.fail()
+    assert codes(bench.answers) == [LOADING, LOADING]
+    await asyncio.sleep(0.01)
+    assert bench.total() == 0
+
+
+@in_a_loop
+async def test_records_that_cannot_be_written_drop_the_machine_and_are_told_to_who_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench = await Bench.loaded()
     bench.say(Add(5))
-    bench.shard.close()
-    bench.log.fail()
-    bench.say(Ask())
-    assert codes(bench.answers) == [LOADING, LOADING]
+    bench.log.finish()
+
+    def fail(writer: BatchWriter, records: object) -> None:
+        raise OverflowError("a name of 40,000 bytes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "write", fail)
+        bench.say(Add(1))
+    assert codes(bench.answers) == [5, ErrorCode.UNKNOWN_SERVER_ERROR]
+    await asyncio.sleep(0.01)
+    assert bench.total() == 5
 
 
 @pytest.fixture

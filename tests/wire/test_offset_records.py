@@ -1,5 +1,6 @@
 """Offsets as they lie in a log: written many at a time, read many at a time, and always Kafka's own records."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from uuid import UUID
 
@@ -10,11 +11,21 @@ from hypothesis import strategies as st
 from kohort.model.ids import NO_TOPIC_ID
 from kohort.model.records.groups import GroupIdentityRecord, GroupsRecord, OffsetCommitRecord, RemoveOffsetRecord
 from kohort.wire import group_records
+from kohort.wire.batch_writer import BatchWriter
 from kohort.wire.errors import DecodeError
-from kohort.wire.group_records import decode, decode_batch, encode_batches
+from kohort.wire.group_records import decode, decode_batch
+from kohort.wire.record_batch import Batch
 from kohort.wire.records import NewRecord, decode_batches, decode_records, encode_batch
 
 NOW_MS = 1_700_000_000_000
+
+
+def encode_batches(records: Iterable[GroupsRecord], base_offset: int, timestamp: int) -> list[Batch]:
+    writer = BatchWriter(base_offset, timestamp)
+    group_records.write(writer, records)
+    return writer.batches()
+
+
 names = st.sampled_from(["g", "group", "ä" * 40])
 int64 = st.integers(-1, (1 << 63) - 1)
 

@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from asyncio import AbstractEventLoop, TimerHandle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -61,6 +61,9 @@ CATALOG_LOG: Final = LogId(DEFAULT_ORG, "__cluster_metadata", UUID(int=1), 0)
 MAINTENANCE_INTERVAL_S: Final = 1.0
 PRODUCER_EXPIRATION_INTERVAL_MS: Final = 60_000
 
+_ENTROPY_BYTES: Final = 32
+_ENTROPY_POOL: Final = 256 * _ENTROPY_BYTES
+
 Handler = Callable[[OrgId, Any, AnswerTo], Pending | None]
 
 
@@ -68,8 +71,13 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def random_bytes() -> bytes:
-    return os.urandom(32)
+def random_bytes() -> Iterator[bytes]:
+    """32 at a time. Drawn from the system for many at once: a call of it for each command would be a tenth of a
+    commit."""
+    while True:
+        pool = os.urandom(_ENTROPY_POOL)
+        for begin in range(0, _ENTROPY_POOL, _ENTROPY_BYTES):
+            yield pool[begin : begin + _ENTROPY_BYTES]
 
 
 class Broker:
@@ -84,7 +92,7 @@ class Broker:
         advertised_port: int,
         loop: AbstractEventLoop,
         now_ms: Callable[[], int] = wall_clock_ms,
-        entropy: Callable[[], bytes] = random_bytes,
+        entropy: Callable[[], bytes] | None = None,
     ) -> None:
         """The store is open, at this epoch, and stays the caller's to close."""
         self._store: Final = store
@@ -95,7 +103,7 @@ class Broker:
         self._advertised: Final = (advertised_host, advertised_port)
         self._loop: Final = loop
         self._now_ms: Final = now_ms
-        self._entropy: Final = entropy
+        self._entropy: Final = entropy or random_bytes().__next__
         self._broker_configs: dict[str, BrokerConfigsRecord] = {}
         self._partitions: Final = Partitions(store)
         self._durability: Final = Durability(settings.durability)
@@ -105,7 +113,7 @@ class Broker:
             catalog_records,
             durability=self._durability,
             now_ms=now_ms,
-            entropy=entropy,
+            entropy=self._entropy,
             call_at=self._call_at,
             on_record=self._on_catalog_record,
         )
@@ -155,6 +163,7 @@ class Broker:
             now_ms=self._now_ms,
             entropy=self._entropy,
             call_at=self._call_at,
+            call_soon=self._loop.call_soon,
             on_event=partial(self._group_history.tell, OrgId(log.id.org_id)),
             on_loaded=on_loaded,
         )

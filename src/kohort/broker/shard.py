@@ -29,6 +29,7 @@ from kohort.machines.contract import CancelTimer, Decision, Machine, Moment, Rep
 from kohort.model.errors import ErrorCode, ProtocolError, Refused
 from kohort.model.ids import OrgId
 from kohort.store.log import Chunk, Durability, Log, StoreError
+from kohort.wire.batch_writer import BatchWriter
 from kohort.wire.errors import DecodeError
 from kohort.wire.record_batch import Batch, whole_batches
 
@@ -46,6 +47,8 @@ APPEND_CHECK_MS: Final = 2
 
 _LOADING: Final = Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The state is being loaded from its log.")
 
+_STOPPING: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The broker is stopping.")
+
 _MACHINE_FAILED: Final = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker's log says what went wrong.")
 
 _OVERDUE: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The store takes too long to confirm a write.")
@@ -54,7 +57,7 @@ _OVERDUE: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The store takes 
 class RecordCodec(Protocol[Record]):
     """How a machine's records lie in a log: a module of wire/."""
 
-    def encode_batches(self, records: Iterable[Record], base_offset: int, timestamp: int) -> list[Batch]: ...
+    def write(self, writer: BatchWriter, records: Iterable[Record]) -> None: ...
 
     def decode_batch(self, batch: Batch) -> Iterable[Record]: ...
 
@@ -66,15 +69,19 @@ class Timer(Protocol):
 CallAt = Callable[[int, Callable[[], None]], Timer]
 """Calls something at a time, in milliseconds of the clock that the shard was given."""
 
+CallSoon = Callable[[Callable[[], None]], object]
+"""Calls something when the loop comes round."""
+
 
 @dataclass(eq=False, slots=True)
 class _Append(Generic[Record]):
     """Records on their way to the disk, and the replies that wait for them."""
 
-    records: tuple[Record, ...]
+    began_ms: int
+    writer: BatchWriter
+    records: list[Record]
     replies: list[Reply]
     events: list[object]
-    began_ms: int
 
 
 class _Owed(NamedTuple):
@@ -103,11 +110,13 @@ class Shard(Generic[Record]):
         now_ms: Callable[[], int],
         entropy: Callable[[], bytes],
         call_at: CallAt,
+        call_soon: CallSoon | None = None,
         on_record: Callable[[Record], None] | None = None,
         on_event: Callable[[object], None] | None = None,
         on_loaded: Callable[[], None] | None = None,
     ) -> None:
-        """on_record hears of what is durable: the state as snapshot records at each load, then each record in order.
+        """With call_soon, the records of all decisions of a turn of the loop are appended together.
+        on_record hears of what is durable: the state as snapshot records at each load, then each record in order.
         on_event hears of the events of decisions that are durable.
         on_loaded is called after each load, before the first command that comes from elsewhere.
         """
@@ -118,11 +127,14 @@ class Shard(Generic[Record]):
         self._now_ms = now_ms
         self._entropy = entropy
         self._call_at = call_at
+        self._call_soon = call_soon
         self._on_record = on_record
         self._on_event = on_event
         self._on_loaded = on_loaded
         self._machine: Machine[Any, Record] | None = None
         self._unfinished: deque[_Append[Record]] = deque()
+        self._gathering: _Append[Record] | None = None
+        """The last of the unfinished, if it has not been given to the log yet."""
         self._owed: dict[Token, AnswerTo] = {}
         self._last_token: Token = 0
         self._timers: dict[Hashable, Timer] = {}
@@ -137,7 +149,7 @@ class Shard(Generic[Record]):
         """Decides a command. The answer comes when it may be seen; None when it has come already."""
         machine = self._machine
         if machine is None:
-            answer_to(_LOADING)
+            answer_to(_STOPPING if self._is_closed else _LOADING)
             return None
         self._last_token = token = self._last_token + 1
         moment = Moment(self._now_ms(), self._entropy())
@@ -148,6 +160,11 @@ class Shard(Generic[Record]):
         except Exception:
             self._drop_failed_machine()
             answer_to(_MACHINE_FAILED)
+            return None
+        records, replies, timers, events = decision
+        if not (records or timers or events or self._unfinished) and len(replies) == 1 and replies[0].token == token:
+            # Nothing is to be done but to answer, as with most heartbeats and fetches.
+            answer_to(replies[0].answer)
             return None
         self._owed[token] = answer_to
         self._carry_out(decision, moment.now_ms)
@@ -164,11 +181,17 @@ class Shard(Generic[Record]):
             self._decide(self._machine.on_hurry, token)
 
     def close(self) -> None:
-        """Decides nothing from now on. Whoever waits is told to ask again."""
+        """Decides nothing from now on. Who waits for others is told to ask elsewhere; who only waits for the disk still
+        gets what the disk says."""
         self._is_closed = True
         if self._reload is not None:
             self._reload.cancel()
-        self._drop_machine()
+        self._flush()
+        self._forget_timers()
+        self._machine = None
+        decided = {reply.token for append in self._unfinished for reply in append.replies}
+        for token in [token for token in self._owed if token not in decided]:
+            self._owed.pop(token)(_STOPPING)
 
     def _on_timer(self, key: Hashable) -> None:
         del self._timers[key]
@@ -207,11 +230,31 @@ class Shard(Generic[Record]):
             self._timers[timer.key] = self._call_at(timer.at_ms, partial(self._on_timer, timer.key))
 
     def _append(self, decision: Decision[Record], now_ms: int) -> None:
-        batches = self._codec.encode_batches(decision.records, self._log.end_offset, now_ms)
-        append = _Append(decision.records, list(decision.replies), list(decision.events), now_ms)
-        self._unfinished.append(append)
-        self._grown_bytes += sum(len(batch.data) for batch in batches)
-        self._log.append(batches, self._durability, partial(self._appended, append))
+        append = self._gathering
+        if append is None:
+            append = _Append(now_ms, BatchWriter(self._log.end_offset, now_ms), [], [], [])
+            self._gathering = append
+            self._unfinished.append(append)
+            if self._call_soon is not None:
+                self._call_soon(self._flush)
+        try:
+            self._codec.write(append.writer, decision.records)
+        except Exception:
+            self._drop_failed_machine(decision.replies)
+            return
+        append.records += decision.records
+        append.replies += decision.replies
+        append.events += decision.events
+        if self._call_soon is None:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Gives the log what was gathered."""
+        append, self._gathering = self._gathering, None
+        if append is not None:
+            batches = append.writer.batches()
+            self._grown_bytes += sum(len(batch.data) for batch in batches)
+            self._log.append(batches, self._durability, partial(self._appended, append))
 
     def _appended(self, append: _Append[Record], error: StoreError | None) -> None:
         if not self._unfinished or self._unfinished[0] is not append:
@@ -219,7 +262,7 @@ class Shard(Generic[Record]):
         if error is not None:
             logger.warning("%s: an append failed, the state is loaded again: %s", self._log.id, error)
             self._drop_machine()
-            self.start_loading()
+            self._load_again()
             return
         self._unfinished.popleft()
         if self._on_record is not None:
@@ -231,8 +274,9 @@ class Shard(Generic[Record]):
             self._take_snapshot(self._machine)
 
     def _give(self, replies: Iterable[Reply]) -> None:
-        for token, answer in ((reply.token, reply.answer) for reply in replies):
-            answer_to = self._owed.pop(token, None)
+        owed = self._owed
+        for token, answer in replies:
+            answer_to = owed.pop(token, None)
             if answer_to is not None:
                 answer_to(answer)
 
@@ -250,12 +294,14 @@ class Shard(Generic[Record]):
     # Snapshots
 
     def _take_snapshot(self, machine: Machine[Any, Record]) -> None:
-        offset = self._log.end_offset
-        now_ms = self._now_ms()
-        batches = [header_batch(offset, now_ms)]
-        batches += self._codec.encode_batches(machine.snapshot(), batches[-1].header.next_offset, now_ms)
+        self._flush()
+        offset, now_ms = self._log.end_offset, self._now_ms()
+        header = header_batch(offset, now_ms)
+        writer = BatchWriter(header.header.next_offset, now_ms)
+        self._codec.write(writer, machine.snapshot())
+        batches = [header, *writer.batches()]
         batches.append(footer_batch(batches[-1].header.next_offset, now_ms))
-        append: _Append[Record] = _Append((), [], [], now_ms)
+        append: _Append[Record] = _Append(now_ms, writer, [], [], [])
         self._unfinished.append(append)
         self._snapshot_bytes = sum(len(batch.data) for batch in batches)
         self._grown_bytes = 0
@@ -323,21 +369,29 @@ class Shard(Generic[Record]):
 
     def _drop_machine(self) -> None:
         """Forgets the state and all who wait for it. Appends that are still under way belong to nobody then."""
-        self._machine = None
+        self._machine = self._gathering = None
         self._unfinished.clear()
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._forget_timers()
         waiting = list(self._owed.values())
         self._owed.clear()
         for answer_to in waiting:
-            answer_to(_LOADING)
+            answer_to(_STOPPING if self._is_closed else _LOADING)
 
-    def _drop_failed_machine(self) -> None:
+    def _forget_timers(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _drop_failed_machine(self, replies: Iterable[Reply] = ()) -> None:
         """A mistake of ours, told with its traceback: what the machine has replayed by now is in no log."""
         logger.exception("%s: a decision failed, the state is loaded again", self._log.id)
+        self._give(Reply(token, _MACHINE_FAILED) for token, _ in replies)
         self._drop_machine()
-        self.start_loading()
+        self._load_again()
+
+    def _load_again(self) -> None:
+        if not self._is_closed:
+            self.start_loading()
 
     async def _load_until_it_succeeds(self) -> None:
         """What a dropped machine was appending is the new one's past as well, so its end is waited for."""

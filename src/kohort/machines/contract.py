@@ -11,9 +11,8 @@ is dropped and loaded again from its log.
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kohort.model.ids import OrgId
 
@@ -24,8 +23,7 @@ Token = int
 """Stands for one reply that is owed. The shard mints them; 0 is nobody (the broker itself asked)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """When a command is handled, and the only randomness it may use."""
 
     now_ms: int
@@ -36,29 +34,25 @@ class Moment:
         return blake2b(number.to_bytes(8, "big"), key=self.entropy, digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """The answer to the command that this token stands for."""
 
     token: Token
     answer: object
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(NamedTuple):
     """Calls the machine's on_timer with this key at that time; a timer of the same key is replaced."""
 
     key: Hashable
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CancelTimer:
+class CancelTimer(NamedTuple):
     key: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Decision(Generic[Record]):
+class Decision(NamedTuple, Generic[Record]):
     """What a machine wants done: records, already replayed, are written together or not at all."""
 
     records: tuple[Record, ...] = ()

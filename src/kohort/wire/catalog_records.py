@@ -35,11 +35,9 @@ _CODECS: Final[dict[bytes, Codec[Any]]] = {bytes((kind, _VERSION)): codec(each) 
 _KEYS: Final[dict[type, bytes]] = {each: bytes((kind, _VERSION)) for kind, each in _KINDS.items()}
 
 
-def encode_batches(records: Iterable[CatalogRecord], base_offset: int, timestamp: int) -> list[Batch]:
-    writer = BatchWriter(base_offset, timestamp)
+def write(writer: BatchWriter, records: Iterable[CatalogRecord]) -> None:
     for record in records:
         writer.write(*encode(record))
-    return writer.batches()
 
 
 def decode_batch(batch: Batch) -> Iterator[CatalogRecord]:

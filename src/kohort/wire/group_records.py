@@ -63,14 +63,12 @@ GROUP_IDENTITY: Final = 0x6B68
 Encoded = tuple[bytes, bytes | None]
 
 
-def encode_batches(records: Iterable[GroupsRecord], base_offset: int, timestamp: int) -> list[Batch]:
-    writer = BatchWriter(base_offset, timestamp)
+def write(writer: BatchWriter, records: Iterable[GroupsRecord]) -> None:
     for record in records:
         if type(record) is OffsetCommitRecord:
             write_commit(writer, record)
         else:
             writer.write(*_ENCODERS[type(record)](record))
-    return writer.batches()
 
 
 def decode_batch(batch: Batch) -> Iterator[GroupsRecord]:
