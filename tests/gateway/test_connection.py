@@ -1,6 +1,8 @@
 """A connection as its client sees it: order, waiting, backpressure, and what becomes of those who misbehave."""
 
+import gc
 import logging
+import weakref
 
 import pytest
 
@@ -50,6 +52,20 @@ def test_an_answer_behind_which_nothing_waits_leaves_without_another_turn_of_the
     client.send(fetch_frame(1))
     carrier.owed[0].give()
     assert client.correlation_ids == [1]
+
+
+def test_an_answer_that_came_later_keeps_nothing_alive_until_python_looks_for_cycles() -> None:
+    client = Gateway(carrier := ScriptedCarrier(holds=(Fetch,))).connect()
+    client.send(fetch_frame(1))
+    owed = carrier.owed.pop()
+    remains = weakref.ref(owed)
+    gc.disable()
+    try:
+        owed.give()
+        del owed
+        assert remains() is None
+    finally:
+        gc.enable()
 
 
 def test_a_produce_request_without_an_answer_keeps_its_place() -> None:

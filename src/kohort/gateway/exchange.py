@@ -135,7 +135,9 @@ class Exchange:
             self._refuse(answer)
             return
         on_answer = self._on_answer
-        del self._on_answer  # it leads back here: a cycle would keep the request until Python looks for cycles
+        # Both lead back here: a cycle would keep request and answer until Python looks for cycles.
+        del self._on_answer
+        self.pending = None
         try:
             on_answer(answer)
         except ProtocolError as error:
