@@ -3,6 +3,7 @@
 Decides nothing about what is right. Next hop: members/, a client a file.
 """
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -143,3 +144,31 @@ def produce_evenly(broker: BrokerProcess, topic: str, partitions: int, values: l
     producer = make_producer(broker.bootstrap)
     for partition in range(partitions):
         produce_all(producer, topic, values[partition::partitions], partition=partition)
+
+
+class RecordStream:
+    """Records that keep coming until it is stopped."""
+
+    def __init__(self, broker: BrokerProcess, topic: str, partitions: int) -> None:
+        self.values: list[bytes] = []
+        self._producer = make_producer(broker.bootstrap)
+        self._place = (topic, partitions)
+        self._is_stopping = threading.Event()
+        self._thread = threading.Thread(target=self._flow)
+
+    def __enter__(self) -> "RecordStream":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_stopping.set()
+        self._thread.join()
+        assert self._producer.flush(30) == 0
+
+    def _flow(self) -> None:
+        topic, partitions = self._place
+        while not self._is_stopping.wait(0.002):
+            number = len(self.values)
+            self.values.append(b"%06d" % number)
+            self._producer.produce(topic, self.values[-1], partition=number % partitions)
+            self._producer.poll(0)

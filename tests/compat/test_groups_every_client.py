@@ -1,6 +1,5 @@
 """What every client of consumer groups can count on, in each protocol it has: who owns what, who goes on where."""
 
-import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.compat.group_members import (
     KAFKA_PYTHON,
     LIBRDKAFKA,
     Kind,
+    RecordStream,
     StartMember,
     all_values,
     every_client,
@@ -28,7 +28,6 @@ from tests.compat.group_members import (
     wait_until_read,
     wait_until_shared,
 )
-from tests.compat.librdkafka import make_producer
 from tests.compat.members.doomed import DoomedMembers
 from tests.compat.members.member import Member, Wish
 
@@ -70,34 +69,6 @@ def test_members_come_and_go_while_all_is_read_once(
     assert all_values(*members) == values
 
 
-class Stream:
-    """Records that keep coming until it is stopped."""
-
-    def __init__(self, broker: BrokerProcess, topic: str, partitions: int) -> None:
-        self.values: list[bytes] = []
-        self._producer = make_producer(broker.bootstrap)
-        self._place = (topic, partitions)
-        self._is_stopping = threading.Event()
-        self._thread = threading.Thread(target=self._flow)
-
-    def __enter__(self) -> "Stream":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_stopping.set()
-        self._thread.join()
-        assert self._producer.flush(30) == 0
-
-    def _flow(self) -> None:
-        topic, partitions = self._place
-        while not self._is_stopping.wait(0.002):
-            number = len(self.values)
-            self.values.append(b"%06d" % number)
-            self._producer.produce(topic, self.values[-1], partition=number % partitions)
-            self._producer.poll(0)
-
-
 @every_client
 def test_nothing_is_lost_when_members_change_while_records_flow(
     broker: BrokerProcess, make_topic: MakeTopic, start_member: StartMember, kind: Kind
@@ -109,7 +80,7 @@ def test_nothing_is_lost_when_members_change_while_records_flow(
 
     members = [start()]
     wait_until_shared(members, 4)
-    with Stream(broker, topic, 4) as stream:
+    with RecordStream(broker, topic, 4) as stream:
         for _ in range(2):
             members.append(start())
             wait_until_shared(members, 4)
