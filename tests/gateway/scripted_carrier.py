@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kohort.carrier.contract import Answer, AnswerTo
-from kohort.model.commands import catalog, data
+from kohort.model.commands import catalog, data, groups
 from kohort.model.errors import ErrorCode, Refused
 from kohort.model.ids import NO_TOPIC_ID, OrgId
 
@@ -122,5 +122,58 @@ def plausible_answer(command: object) -> Answer:
             return catalog.ConfigsAnswer((catalog.ResourceOutcome(resource, 0, None, (_CONFIG,)),))
         case catalog.ListConfigResources():
             return catalog.ConfigResourcesListed(0, (catalog.Resource(catalog.ResourceType.TOPIC, "orders"),))
+        case _:
+            return _plausible_answer_about_groups(command)
+
+
+_ASSIGNED = (groups.DescribedTopic(NO_TOPIC_ID, "orders", (0, 1)),)
+
+
+def _plausible_answer_about_groups(command: object) -> Answer:
+    match command:
+        case groups.JoinGroup():
+            members = (groups.JoinedMember("m1", b"metadata", "instance"),)
+            return groups.JoinGroupAnswer(0, 3, "range", "m1", "m1", members, "consumer", True)
+        case groups.SyncGroup():
+            return groups.SyncGroupAnswer(0, b"assignment", "consumer", "range")
+        case groups.Heartbeat():
+            return groups.HeartbeatAnswer(0)
+        case groups.LeaveGroup(members=leaving):
+            left = tuple(groups.LeftMember(each.member_id, each.group_instance_id, 0) for each in leaving)
+            return groups.LeaveGroupAnswer(0, left)
+        case groups.OffsetCommit(topics=topics):
+            return groups.OffsetCommitAnswer(
+                tuple(
+                    groups.TopicCommitted(
+                        topic.name,
+                        tuple(groups.PartitionCommitted(index, 0) for index in topic.partition_indexes),
+                        topic.topic_id,
+                    )
+                    for topic in topics
+                )
+            )
+        case groups.OffsetFetch(group_id):
+            partitions = (groups.PartitionOffsetFetched(0, 5, "metadata", 0, 3), groups.PartitionOffsetFetched(1))
+            return groups.OffsetFetchAnswer(group_id, (groups.TopicOffsetsFetched("orders", partitions),))
+        case groups.OffsetDelete():
+            outcome = groups.TopicCommitted("orders", (groups.PartitionCommitted(0, 0),))
+            return groups.OffsetDeleteAnswer(0, (outcome,))
+        case groups.ConsumerGroupHeartbeat():
+            assignment = groups.Assignment((groups.AssignedTopic(NO_TOPIC_ID, (0, 1)),))
+            return groups.ConsumerGroupHeartbeatAnswer(0, None, "m1", 3, 1000, assignment)
+        case groups.ListGroups():
+            listed = groups.ListedGroup("g", "consumer", "Stable", "consumer", "cgp_1")
+            return groups.ListGroupsAnswer(0, (listed,))
+        case groups.DescribeGroup(group_id):
+            described = groups.DescribedMember("m1", "instance", "client", "/127.0.0.1", b"metadata", b"assignment")
+            return groups.GroupDescribed(0, group_id, "Stable", "consumer", "range", (described,))
+        case groups.ConsumerGroupDescribe(group_id):
+            assignment_now = groups.DescribedAssignment(_ASSIGNED)
+            consumer = groups.DescribedConsumer(
+                "m1", None, "rack", 3, "client", "/127.0.0.1", ("orders",), "o.*", assignment_now, assignment_now
+            )
+            return groups.ConsumerGroupDescribed(0, group_id, "Stable", 3, 3, "uniform", (consumer,))
+        case groups.DeleteGroup(group_id):
+            return groups.GroupDeleted(group_id, 0)
         case _:
             raise AssertionError(f"no answer is written for {command}")

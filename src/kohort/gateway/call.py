@@ -109,5 +109,7 @@ class Api:
     handles one request of a connection at a time; only where many are in flight by design is more gained than lost."""
     decoder: Callable[[int], Callable[[memoryview, int], Request]] | None = None
     """By version, a reader of (frame, where the body begins) to be used instead of kio's."""
+    answers_recur: bool = False
+    """The broker gives the very same answer again when it has the same to say, so its bytes are remembered."""
     advertised_min_version: int | None = None
     """What ApiVersions says in place of min_version, where clients take a wrong turn otherwise."""

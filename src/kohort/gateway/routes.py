@@ -20,6 +20,10 @@ class Route(NamedTuple):
     encode: Callable[[int, Message], list[Buffer]]
 
 
+_REMEMBERED_ANSWERS: Final = 2048
+_CORRELATION_ID_BEGIN: Final = 4
+_CORRELATION_ID_END: Final = 8
+
 _routes: Final[dict[tuple[int, int], Route]] = {}
 
 
@@ -34,9 +38,27 @@ def find_route(api_key: int, version: int) -> Route | None:
         if not api.min_version <= version <= api.max_version:
             return _unknown_api_versions(version) if api_key == API_VERSIONS_KEY else None
         decode = api.decoder(version) if api.decoder is not None else request_decoder(api_key, version)
-        route = Route(api, version, decode, response_encoder(api_key, version))
+        encode = response_encoder(api_key, version)
+        route = Route(api, version, decode, _remembering(encode) if api.answers_recur else encode)
         _routes[api_key, version] = route
     return route
+
+
+def _remembering(encode: Callable[[int, Message], list[Buffer]]) -> Callable[[int, Message], list[Buffer]]:
+    """Encodes an answer once: frames of the same answer differ in their correlation id only."""
+    frames: dict[int, tuple[Message, bytes, bytes]] = {}
+
+    def encode_or_remember(correlation_id: int, message: Message) -> list[Buffer]:
+        known = frames.get(id(message))
+        if known is None:
+            frame = b"".join(encode(0, message))
+            if len(frames) >= _REMEMBERED_ANSWERS:
+                frames.clear()
+            # The message is kept with its bytes, so that no other ever has its id.
+            known = frames[id(message)] = (message, frame[:_CORRELATION_ID_BEGIN], frame[_CORRELATION_ID_END:])
+        return [known[1] + correlation_id.to_bytes(4, "big", signed=True) + known[2]]
+
+    return encode_or_remember
 
 
 def _unknown_api_versions(version: int) -> Route:

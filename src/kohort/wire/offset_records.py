@@ -11,11 +11,11 @@ like it. Commits with metadata or an end of their own are written and read recor
 Next hop: records.py has the varints around key and value; group_records.py all other records of groups.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import repeat
 from struct import Struct
 from struct import error as StructError
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from kohort.model.ids import NO_TOPIC_ID
@@ -32,6 +32,7 @@ _KEY_HEAD: Final = Struct(">hh")
 _PARTITION: Final = Struct(">i")
 _OFFSET_V1: Final = Struct(">hq")
 _OFFSET_V4: Final = Struct(">hqi")
+_OFFSET: Final = Struct(">qi")
 _TIMESTAMP: Final = Struct(">q")
 _TIMESTAMPS: Final = Struct(">qq")
 _TIMESTAMP_AND_NO_TAGS: Final = Struct(">qB")
@@ -42,54 +43,65 @@ _EMPTY: Final = b"\1"
 _NO_HEADERS: Final = b"\0"
 _TOPIC_ID_SIZE: Final = 16
 _REMEMBERED_FORMS: Final = 1024
-_SLOTS: Final = 6
+_ATTRIBUTES: Final = b"\0\0"
+"""None, and no time between the record and its batch."""
+_FIRST_WITH_LONG_DELTA: Final = 8192
+"""The place in a batch from which on it takes three bytes."""
+_SLOTS: Final = 8
 
 
 # Writing
 
 
 def write_commit(writer: BatchWriter, record: OffsetCommitRecord) -> None:
-    if record.metadata or record.expire_timestamp_ms is not None:
+    count = len(record.partitions)
+    deltas = _deltas()[writer.count : writer.count + count]
+    delta_size = len(deltas[0]) if len(deltas) == count else 0
+    if record.metadata or record.expire_timestamp_ms is not None or not delta_size or len(deltas[-1]) != delta_size:
         _write_one_by_one(writer, record)
         return
-    form = _form(record.group_id, record.topic, record.topic_id, writer.count, record.partitions)
-    slots = form.constants.copy()
-    slots[3::_SLOTS] = record.offsets
-    slots[4::_SLOTS] = record.leader_epochs
-    tail = _EMPTY + _TIMESTAMP.pack(record.commit_timestamp_ms) + form.tail
-    slots[5::_SLOTS] = (tail,) * len(record.partitions)
+    form = _form(record.group_id, record.topic, record.topic_id, record.partitions, delta_size)
+    slots = form.slots.copy()
+    slots[1::_SLOTS] = deltas
+    slots[5::_SLOTS] = record.offsets
+    slots[6::_SLOTS] = record.leader_epochs
+    slots[7::_SLOTS] = (_EMPTY + _TIMESTAMP.pack(record.commit_timestamp_ms) + form.tail,) * count
     writer.payload += form.struct.pack(*slots)
-    writer.count += len(record.partitions)
+    writer.count += count
     if len(writer.payload) >= LARGE_BATCH:
         writer.close_batch()
 
 
+@cache
+def _deltas() -> list[bytes]:
+    """The first places in a batch, as records have them: more than a large batch has records, nearly always."""
+    return [_varint(delta) for delta in range(_FIRST_WITH_LONG_DELTA)]
+
+
 class _Form(NamedTuple):
-    """How the records of one commit lie behind each other, each in six slots: all before the partition, the partition,
-    the value's size and version, its offset, its leader epoch, and the rest."""
+    """How the records of one commit lie behind each other, each in eight slots: its size and attributes, its place in
+    the batch, its key up to the partition, the partition, the value's size and version, its offset, its leader epoch,
+    and the rest."""
 
     struct: Struct
-    constants: list[object]
-    """The slots, without what differs from commit to commit."""
+    slots: list[Any]
+    """Filled but for what differs from commit to commit."""
     tail: bytes
     """The rest, without the empty metadata and the time that it begins with."""
 
 
 @lru_cache(_REMEMBERED_FORMS)
-def _form(group_id: str, topic: str, topic_id: UUID, first_delta: int, partitions: tuple[int, ...]) -> _Form:
+def _form(group_id: str, topic: str, topic_id: UUID, partitions: tuple[int, ...], delta_size: int) -> _Form:
     key_head = _key_head(group_id, topic)
-    tail = (_tags(topic_id) if topic_id.int else b"\0") + _NO_HEADERS
-    value_size = _OFFSET_V4.size + len(_EMPTY) + _TIMESTAMP.size + len(tail) - len(_NO_HEADERS)
-    value_head = _varint(value_size) + _VERSION_4
     key = _varint(len(key_head) + _PARTITION.size) + key_head
-    rest_size = len(key) + _PARTITION.size + len(value_head) - len(_VERSION_4) + value_size + len(_NO_HEADERS)
-    layout, constants = [">"], []
-    for delta, partition in enumerate(partitions, first_delta):
-        before_key = b"\0\0" + _varint(delta)
-        head = _varint(len(before_key) + rest_size) + before_key + key
-        layout.append(f"{len(head)}si{len(value_head)}sqi{len(_EMPTY) + _TIMESTAMP.size + len(tail)}s")
-        constants += [head, partition, value_head, 0, 0, b""]
-    return _Form(Struct("".join(layout)), constants, tail)
+    tail = (_tags(topic_id) if topic_id.int else b"\0") + _NO_HEADERS
+    tail_size = len(_EMPTY) + _TIMESTAMP.size + len(tail)
+    value_head = _varint(_OFFSET_V4.size + tail_size - len(_NO_HEADERS)) + _VERSION_4
+    size = len(_ATTRIBUTES) + delta_size + len(key) + _PARTITION.size + len(value_head) + _OFFSET.size + tail_size
+    head = _varint(size) + _ATTRIBUTES
+    layout = f"{len(head)}s{delta_size}s{len(key)}si{len(value_head)}sqi{tail_size}s"
+    slots = [slot for partition in partitions for slot in (head, b"", key, partition, value_head, 0, 0, b"")]
+    return _Form(Struct(">" + layout * len(partitions)), slots, tail)
 
 
 def _write_one_by_one(writer: BatchWriter, record: OffsetCommitRecord) -> None:

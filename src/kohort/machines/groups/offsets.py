@@ -45,6 +45,44 @@ Codes = tuple[ErrorCode, ...]
 
 
 def handle_offset_commit(state: GroupsState, command: OffsetCommit, token: Token, draft: Draft) -> None:
+    """Nearly all commits are taken whole, and go the short way."""
+    records = _whole_commit(state, command, draft.now_ms)
+    if records is None:
+        _commit_in_part(state, command, token, draft)
+        return
+    _check_commit(state, command)
+    _write_commit(state, command, records, draft)
+    draft.answer(
+        token, _all_committed(tuple([(each.name, each.partition_indexes, each.topic_id) for each in command.topics]))
+    )
+
+
+def _whole_commit(state: GroupsState, command: OffsetCommit, now_ms: int) -> list[OffsetCommitRecord] | None:
+    """The records of a commit whose partitions all exist and of which nothing else is to be looked at more closely."""
+    records = []
+    expire_ms = None if command.retention_time_ms < 0 else now_ms + command.retention_time_ms
+    for name, indexes, offsets, leader_epochs, metadata, topic_id in command.topics:
+        topic = state.topics.by_name.get(name) if name else state.topics.by_id(topic_id)
+        if topic is None or metadata or not indexes or max(indexes) >= topic.partitions or min(indexes) < 0:
+            return None
+        if len(indexes) > 1 and len(set(indexes)) < len(indexes):
+            return None
+        records.append(
+            OffsetCommitRecord(
+                command.group_id, topic.name, indexes, offsets, leader_epochs, (), now_ms, expire_ms, topic.topic_id
+            )
+        )
+    return records
+
+
+def _write_commit(state: GroupsState, command: OffsetCommit, records: list[OffsetCommitRecord], draft: Draft) -> None:
+    if records:
+        state.introduce(command.group_id, draft)
+        draft.write(*records)
+        state.groups[command.group_id].after_offset_commit(command, draft.now_ms)
+
+
+def _commit_in_part(state: GroupsState, command: OffsetCommit, token: Token, draft: Draft) -> None:
     topics = [_find(state, each.name, each.topic_id) for each in command.topics]
     existing = [_which_exist(topic, commit) for topic, commit in zip(topics, command.topics, strict=True)]
     if any(ErrorCode.NONE in codes for codes in existing):
@@ -60,10 +98,7 @@ def handle_offset_commit(state: GroupsState, command: OffsetCommit, token: Token
         for topic, commit, codes in zip(topics, command.topics, outcomes, strict=True)
         if topic is not None and ErrorCode.NONE in codes
     ]
-    if records:
-        state.introduce(command.group_id, draft)
-        draft.write(*records)
-        state.groups[command.group_id].after_offset_commit(command, draft.now_ms)
+    _write_commit(state, command, records, draft)
     _answer_commit(command, outcomes, token, draft)
 
 
@@ -76,16 +111,9 @@ def _which_exist(topic: Topic | None, commit: TopicCommit) -> Codes:
     if topic is None:
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if commit.name else ErrorCode.UNKNOWN_TOPIC_ID
         return (unknown,) * len(indexes)
-    if indexes and min(indexes) >= 0 and max(indexes) < topic.partitions:
-        return _all_well(len(indexes))
     return tuple(
         ErrorCode.NONE if 0 <= index < topic.partitions else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for index in indexes
     )
-
-
-@lru_cache(_REMEMBERED_ANSWERS)
-def _all_well(count: int) -> Codes:
-    return (ErrorCode.NONE,) * count
 
 
 def _check_commit(state: GroupsState, command: OffsetCommit) -> None:
@@ -116,13 +144,12 @@ def _record(command: OffsetCommit, topic: Topic, commit: TopicCommit, codes: Cod
     """The commits to a topic that nothing is wrong with; of several to one partition, the last."""
     indexes, offsets, leader_epochs = commit.partition_indexes, commit.committed_offsets, commit.committed_leader_epochs
     metadata = tuple([each or "" for each in commit.committed_metadata]) if any(commit.committed_metadata) else ()
-    if codes is not _all_well(len(indexes)) or len(set(indexes)) < len(indexes):
-        pairs = zip(indexes, codes, strict=True)
-        places = {index: place for place, (index, code) in enumerate(pairs) if code is ErrorCode.NONE}.values()
-        indexes = tuple([indexes[place] for place in places])
-        offsets = tuple([offsets[place] for place in places])
-        leader_epochs = tuple([leader_epochs[place] for place in places])
-        metadata = tuple([metadata[place] for place in places]) if metadata else ()
+    pairs = zip(indexes, codes, strict=True)
+    places = {index: place for place, (index, code) in enumerate(pairs) if code is ErrorCode.NONE}.values()
+    indexes = tuple([indexes[place] for place in places])
+    offsets = tuple([offsets[place] for place in places])
+    leader_epochs = tuple([leader_epochs[place] for place in places])
+    metadata = tuple([metadata[place] for place in places]) if any(metadata) else ()
     expire_ms = None if command.retention_time_ms < 0 else now_ms + command.retention_time_ms
     return OffsetCommitRecord(
         command.group_id, topic.name, indexes, offsets, leader_epochs, metadata, now_ms, expire_ms, topic.topic_id
@@ -131,16 +158,21 @@ def _record(command: OffsetCommit, topic: Topic, commit: TopicCommit, codes: Cod
 
 def _answer_commit(command: OffsetCommit, outcomes: list[Codes], token: Token, draft: Draft) -> None:
     topics = [
-        TopicCommitted(each.name, _partitions_committed(each.partition_indexes, codes), each.topic_id)
+        TopicCommitted(each.name, tuple(map(PartitionCommitted, each.partition_indexes, codes)), each.topic_id)
         for each, codes in zip(command.topics, outcomes, strict=True)
     ]
     draft.answer(token, OffsetCommitAnswer(tuple(topics)))
 
 
 @lru_cache(_REMEMBERED_ANSWERS)
-def _partitions_committed(indexes: tuple[int, ...], codes: Codes) -> tuple[PartitionCommitted, ...]:
+def _all_committed(topics: tuple[tuple[str, tuple[int, ...], TopicId], ...]) -> OffsetCommitAnswer:
     """Remembered, since members commit the same partitions again and again."""
-    return tuple(map(PartitionCommitted, indexes, codes))
+    return OffsetCommitAnswer(
+        tuple(
+            TopicCommitted(name, tuple(PartitionCommitted(index, ErrorCode.NONE) for index in indexes), topic_id)
+            for name, indexes, topic_id in topics
+        )
+    )
 
 
 # OffsetFetch

@@ -1,0 +1,182 @@
+"""OffsetCommit requests, read straight to commands: the partitions of a topic in columns, most of them in one step.
+
+A partition without metadata and without tagged fields has always the same size, so as many of those as lie behind each
+other are taken apart by one `struct`. The rest is read field by field. Versions before 8, whose form is another and
+which only old clients send, are read by kio.
+
+What a frame announces is believed only as far as its bytes go, as in bounds.py.
+
+Next hop: gateway/apis/offset_commit.py.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from struct import Struct
+from struct import error as StructError
+from typing import Any, Final
+from uuid import UUID
+
+from kohort.model.commands.groups import NO_TIMEOUT_MS, OffsetCommit, TopicCommit
+from kohort.model.ids import NO_TOPIC_ID
+from kohort.wire.bounds import MAX_ITEMS, read_unsigned_varint
+from kohort.wire.errors import DecodeError
+from kohort.wire.messages import behind_tags, milliseconds, request_decoder
+
+OFFSET_COMMIT: Final = 8
+_LEADER_EPOCH_SINCE: Final = 6
+_INSTANCE_ID_SINCE: Final = 7
+_RETENTION_UNTIL: Final = 4
+_FLEXIBLE_SINCE: Final = 8
+_MEMBER_EPOCH_SINCE: Final = 9
+_BY_ID_SINCE: Final = 10
+
+_GENERATION: Final = Struct(">i")
+_PARTITION: Final = Struct(">iqi")
+_PLAIN_PARTITION: Final = Struct(">iqiBB")
+"""A partition whose metadata is empty or null, and that has no tagged fields."""
+_NO_METADATA: Final = (0, 1)
+_TOPIC_ID_SIZE: Final = 16
+_REMEMBERED: Final = 1024
+
+Decoder = Callable[[memoryview, int], OffsetCommit]
+"""Reads (frame, where the body begins). Bytes behind the body are left alone, as Kafka does."""
+
+
+def offset_commit_decoder(version: int) -> Decoder:
+    if version >= _FLEXIBLE_SINCE:
+        return partial(_decode, version=version)
+    read = request_decoder(OFFSET_COMMIT, version)
+    return lambda frame, position: _from_kio(read(frame, position), version)
+
+
+def _decode(frame: memoryview, position: int, version: int) -> OffsetCommit:
+    try:
+        group_id, position = _string(frame, position)
+        (generation_id,) = _GENERATION.unpack_from(frame, position)
+        member_id, position = _string(frame, position + _GENERATION.size)
+        if frame[position]:
+            instance_id, position = _nullable_string(frame, position)
+        else:
+            instance_id, position = None, position + 1
+        count, position = _count(frame, position)
+        budget = MAX_ITEMS - count
+        topics = []
+        name, topic_id = "", NO_TOPIC_ID
+        for _ in range(count):
+            if version >= _BY_ID_SINCE:
+                topic_id = _topic_id(bytes(frame[position : position + _TOPIC_ID_SIZE]))
+                position += _TOPIC_ID_SIZE
+            else:
+                name, position = _string(frame, position)
+            count, position = _count(frame, position)
+            budget -= count
+            if budget < 0:
+                raise DecodeError(f"OffsetCommitRequest: more than {MAX_ITEMS} items")
+            columns, position = _partitions(frame, position, count)
+            position = behind_tags(frame, position) if frame[position] else position + 1
+            topics.append(TopicCommit(name, *columns, topic_id))
+        if frame[position]:
+            behind_tags(frame, position)
+    except (IndexError, StructError, ValueError) as failure:
+        raise DecodeError(f"OffsetCommitRequest: {failure}") from failure
+    return OffsetCommit(
+        group_id,
+        tuple(topics),
+        member_id,
+        generation_id,
+        instance_id,
+        NO_TIMEOUT_MS,
+        version >= _MEMBER_EPOCH_SINCE,
+    )
+
+
+Columns = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str | None, ...]]
+"""Indexes, offsets, leader epochs and metadata, as TopicCommit has them."""
+
+
+def _partitions(frame: memoryview, position: int, count: int) -> tuple[Columns, int]:
+    size = count * _PLAIN_PARTITION.size
+    if position + size <= len(frame):
+        fields = _plain(count).unpack_from(frame, position)
+        metadata = fields[3::5]
+        if not any(fields[4::5]) and (not metadata or max(metadata) <= 1):
+            return (fields[0::5], fields[1::5], fields[2::5], ()), position + size
+    return _partitions_one_by_one(frame, position, count)
+
+
+@lru_cache(_REMEMBERED)
+def _plain(count: int) -> Struct:
+    return Struct(">" + "iqiBB" * count)
+
+
+def _partitions_one_by_one(frame: memoryview, position: int, count: int) -> tuple[Columns, int]:
+    rows: list[tuple[int, int, int]] = []
+    metadata: list[str | None] = []
+    for _ in range(count):
+        rows.append(_PARTITION.unpack_from(frame, position))
+        text, position = _nullable_string(frame, position + _PARTITION.size)
+        metadata.append(text)
+        position = behind_tags(frame, position) if frame[position] else position + 1
+    indexes, offsets, leader_epochs = zip(*rows, strict=True)
+    return (indexes, offsets, leader_epochs, tuple(metadata) if any(metadata) else ()), position
+
+
+def _count(frame: memoryview, position: int) -> tuple[int, int]:
+    """How many items an array has, no more than its bytes can hold, and the position behind that."""
+    count, position = read_unsigned_varint(frame, position)
+    if not count:
+        raise DecodeError(f"OffsetCommitRequest: an array is null at byte {position}, which it may not be")
+    if count - 1 > len(frame) - position:
+        raise DecodeError(f"OffsetCommitRequest: {count - 1} items are announced at byte {position}")
+    return count - 1, position
+
+
+def _string(frame: memoryview, position: int) -> tuple[str, int]:
+    text, end = _nullable_string(frame, position)
+    if text is None:
+        raise DecodeError(f"OffsetCommitRequest: a string is null at byte {position}, which it may not be")
+    return text, end
+
+
+def _nullable_string(frame: memoryview, position: int) -> tuple[str | None, int]:
+    size = frame[position]
+    position += 1
+    if size > 127:
+        size, position = read_unsigned_varint(frame, position - 1)
+    if not size:
+        return None, position
+    end = position + size - 1
+    if end > len(frame):
+        raise DecodeError(f"OffsetCommitRequest: a string that ends at byte {end} of {len(frame)}")
+    return str(frame[position:end], "utf-8"), end
+
+
+@lru_cache(_REMEMBERED)
+def _topic_id(data: bytes) -> UUID:
+    return UUID(bytes=data)
+
+
+def _from_kio(request: Any, version: int) -> OffsetCommit:
+    return OffsetCommit(
+        request.group_id,
+        tuple([_topic_from_kio(topic, version) for topic in request.topics]),
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        request.group_instance_id if version >= _INSTANCE_ID_SINCE else None,
+        milliseconds(request.retention_time) if version <= _RETENTION_UNTIL else NO_TIMEOUT_MS,
+        knows_member_epochs=False,
+    )
+
+
+def _topic_from_kio(topic: Any, version: int) -> TopicCommit:
+    partitions = topic.partitions
+    metadata = tuple([each.committed_metadata for each in partitions])
+    return TopicCommit(
+        topic.name,
+        tuple([each.partition_index for each in partitions]),
+        tuple([each.committed_offset for each in partitions]),
+        tuple([each.committed_leader_epoch for each in partitions])
+        if version >= _LEADER_EPOCH_SINCE
+        else (-1,) * len(partitions),
+        metadata if any(metadata) else (),
+    )
