@@ -62,5 +62,5 @@ def test_a_live_group_rolls_to_the_other_protocol_and_back(
                 wait_until_shared(members, 6)
                 is_classic = kind is classic and place == 2
                 assert group_type() == (ConsumerGroupType.CLASSIC if is_classic else ConsumerGroupType.CONSUMER)
-    # Some are read twice from Kafka, whose last member to change cannot commit what it gives up.
+    # From Kafka, some are read twice when dynamic members change.
     wait_until(lambda: set(all_values(*seen)) == set(stream.values), "every record was read")
