@@ -109,6 +109,29 @@ def test_as_long_as_groups_are_being_loaded_commands_are_told_to_come_again(
     assert offsets(broker.ask(fetch("g"))) == {("orders", 0): 5}
 
 
+def test_groups_that_are_asked_for_are_loaded_first(broker: BrokerInMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        broker.ask(commit(f"g{number}", {"orders": {0: number}}))
+    load, order = Shard.load, list[int]()
+
+    async def load_and_note(shard: Shard[Any]) -> None:
+        order.append(shard._log.id.partition)
+        await load(shard)
+
+    broker.stop()
+    broker.broker = broker.make_broker(broker.store.open())
+    broker.loop.run_until_complete(broker.broker._catalog.load())
+    monkeypatch.setattr(Shard, "load", load_and_note)
+    broker.loop.call_soon(broker.broker._coordinators.start)
+    while not order:
+        broker.turn()
+    refused = broker.send(fetch("g19"))
+    broker.advance(10)
+    assert refused.answer.error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert order[1] == partition_of_group("g19", 5) != 1
+    assert sorted(order) == [0, 1, 2, 3, 4]
+
+
 def test_shards_know_the_topics_there_are_when_a_command_comes(broker: BrokerInMemory) -> None:
     broker.ask(fetch("g"))
     broker.create("bills", 2)

@@ -7,7 +7,8 @@ and told of the org's topics when they are loaded and whenever those change. It 
 Next hop: shard.py, and there machines/groups/machine.py.
 """
 
-from asyncio import AbstractEventLoop
+import asyncio
+from asyncio import AbstractEventLoop, Task
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from struct import unpack
@@ -59,6 +60,7 @@ COMMANDS_TO_A_GROUP: Final = (
 )
 """What names one group besides."""
 
+_LOADING_PATIENCE_S: Final = 0.5
 _REMEMBERED_GROUPS: Final = 65_536
 
 
@@ -116,7 +118,7 @@ class _Waiting:
 class _Org:
     """One org's topics and shards."""
 
-    __slots__ = ("heard_of", "org_id", "removed", "shards", "told_topics", "topics", "waiting", "was_told")
+    __slots__ = ("heard_of", "loading", "org_id", "removed", "shards", "told_topics", "topics", "waiting", "was_told")
 
     def __init__(self, org_id: OrgId) -> None:
         self.org_id = org_id
@@ -129,6 +131,7 @@ class _Org:
         self.shards: Sequence[Shard[GroupsRecord]] = ()
         """By partition of the offsets topic; none as long as there is no such topic."""
         self.waiting: list[_Waiting] = []
+        self.loading: Task[None] | None = None
         self.heard_of: Final[dict[int, dict[int, None]]] = {}
         """By connection, the shards that heard of it: only they need to know that it was lost."""
 
@@ -305,9 +308,22 @@ class Coordinators:
             for index in range(topic.partitions)
         ]
         for shard in org.shards:
-            shard.start_loading()
+            if shard.log_is_empty:
+                shard.start_loading()
+        org.loading = self._loop.create_task(self._load(org.shards))
+
+    async def _load(self, shards: Sequence[Shard[GroupsRecord]]) -> None:
+        """One after the other, and always the one next that somebody asks for, so that the first groups are back long
+        before the last. One that takes its time, since its log cannot be read, holds up the others for a moment."""
+        waiting = [shard for shard in shards if not shard.log_is_empty]
+        while waiting:
+            shard = next((each for each in waiting if each.was_asked), waiting[0])
+            waiting.remove(shard)
+            await asyncio.wait({shard.start_loading()}, timeout=_LOADING_PATIENCE_S)
 
     def _close(self, org: _Org) -> None:
+        if org.loading is not None:
+            org.loading.cancel()
         shards, org.shards = org.shards, ()
         org.heard_of.clear()
         for shard in shards:

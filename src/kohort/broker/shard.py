@@ -39,8 +39,8 @@ Record = TypeVar("Record")
 
 READ_BYTES: Final = 1 << 20
 """How much of the log is loaded at a time."""
-MIN_GROWTH_BYTES: Final = 1 << 20
-"""No snapshot is taken before the log has grown by this much."""
+MIN_GROWTH_BYTES: Final = 1 << 18
+"""No snapshot is taken before the log has grown by this much: some thousand small records, that a start has to read."""
 RELOAD_RETRY_MS: Final = 1000
 APPEND_CHECK_MS: Final = 2
 """How often a reload looks whether the appends before it are done."""
@@ -142,6 +142,8 @@ class Shard(Generic[Record]):
         self._grown_bytes = 0
         self._reload: asyncio.Task[None] | None = None
         self._is_closed = False
+        self.was_asked = False
+        """Somebody had a command while there was no state yet to decide it on."""
 
     # Commands
 
@@ -149,6 +151,7 @@ class Shard(Generic[Record]):
         """Decides a command. The answer comes when it may be seen; None when it has come already."""
         machine = self._machine
         if machine is None:
+            self.was_asked = True
             answer_to(_STOPPING if self._is_closed else _LOADING)
             return None
         self._last_token = token = self._last_token + 1
@@ -318,9 +321,14 @@ class Shard(Generic[Record]):
 
     # Loading
 
-    def start_loading(self) -> None:
+    @property
+    def log_is_empty(self) -> bool:
+        return self._log.start_offset == self._log.end_offset
+
+    def start_loading(self) -> asyncio.Task[None]:
         """Loads in the background, again and again until that succeeds; meanwhile commands are told to come again."""
-        self._reload = asyncio.get_running_loop().create_task(self._load_until_it_succeeds())
+        self._reload = task = asyncio.get_running_loop().create_task(self._load_until_it_succeeds())
+        return task
 
     async def load(self) -> None:
         """Makes the machine from its log; from then on commands are decided. StoreError if the log cannot be read."""

@@ -43,7 +43,7 @@ from kohort.model.records.groups import (
 )
 from kohort.wire.batch_writer import BatchWriter
 from kohort.wire.errors import DecodeError
-from kohort.wire.offset_records import OFFSET_COMMIT, decode_offset, offset_tombstone, read_run, write_commit
+from kohort.wire.offset_records import OFFSET_COMMIT, decode_offset, joined, offset_tombstone, read_run, write_commit
 from kohort.wire.primitives import Reader, Writer
 from kohort.wire.record_batch import Batch
 from kohort.wire.records import plain_records, read_key_and_value
@@ -75,15 +75,28 @@ def decode_batch(batch: Batch) -> Iterator[GroupsRecord]:
     """DecodeError for what is malformed."""
     payload = plain_records(*batch)
     remaining, position = batch.header.record_count, 0
+    commit: OffsetCommitRecord | None = None
+    """Read, but perhaps to be joined with the next one."""
     while remaining > 0:
         key, value, key_begin, end = read_key_and_value(payload, position)
         record = decode(key, value)
         remaining -= 1
-        if remaining and type(record) is OffsetCommitRecord and value is not None:
-            record, more, end = read_run(payload, position, key_begin, end, remaining, record)
-            remaining -= more
+        if type(record) is OffsetCommitRecord:
+            if remaining:
+                record, more, end = read_run(payload, position, key_begin, end, remaining, record)
+                remaining -= more
+            together = None if commit is None else joined(commit, record)
+            if commit is not None and together is None:
+                yield commit
+            commit = together or record
+        else:
+            if commit is not None:
+                yield commit
+                commit = None
+            yield record
         position = end
-        yield record
+    if commit is not None:
+        yield commit
 
 
 def decode(key: bytes | None, value: bytes | None) -> GroupsRecord:

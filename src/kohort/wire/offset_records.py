@@ -260,6 +260,25 @@ def read_run(payload: bytes, begin: int, key_begin: int, end: int, most: int, fi
     return Run(commit, len(seen) - 1, begin + len(seen) * size)
 
 
+def joined(one: OffsetCommitRecord, other: OffsetCommitRecord) -> OffsetCommitRecord | None:
+    """Both as the one commit that they were before they were written; None if they were not."""
+    if (
+        one.commit_timestamp_ms != other.commit_timestamp_ms
+        or one.topic != other.topic
+        or one.group_id != other.group_id
+        or (one.expire_timestamp_ms, one.topic_id) != (other.expire_timestamp_ms, other.topic_id)
+        or one.metadata
+        or other.metadata
+        or not set(one.partitions).isdisjoint(other.partitions)
+    ):
+        return None
+    return one._replace(
+        partitions=one.partitions + other.partitions,
+        offsets=one.offsets + other.offsets,
+        leader_epochs=one.leader_epochs + other.leader_epochs,
+    )
+
+
 @lru_cache(_REMEMBERED_FORMS)
 def _like(key_place: int, key_size: int, size: int) -> Struct | None:
     """The slots of a record of this size; None if that is not of the form that write_commit gives it."""
