@@ -248,24 +248,86 @@ def test_a_join_is_held_until_there_is_something_for_it_if_the_client_would_not_
     first = held_member(book)
     second = Consumer(book, "b", origin=WAITS_TO_JOIN)
     assert second.join() is UNANSWERED
+    book.settle()
     first.hear()
     first.acknowledge()
     answer = second.hear()
     assert (answer.member_epoch, second.owned) == (3, {ORDERS: (2, 3)})
 
 
+def waiting(book: GroupBook, member_id: str, **fields: object) -> Consumer:
+    return Consumer(book, member_id, origin=WAITS_TO_JOIN, **fields)
+
+
 def test_a_join_is_not_held_if_there_is_something_for_it_or_never_will_be(book: GroupBook) -> None:
-    first = Consumer(book, "a", origin=WAITS_TO_JOIN)
-    assert first.join().member_epoch == 2
+    first = Consumer(book, "a")
+    first.join()
+    book.wait(2000)
+    assert waiting(book, "b", subscribed_topic_names=("none",)).join().member_epoch == 3
+    first.leave()
+    book.wait(2000)
+    other = waiting(book, "c")
+    other.join()
     book.settle()
-    assert Consumer(book, "b", origin=WAITS_TO_JOIN, subscribed_topic_names=("none",)).join().member_epoch == 3
+    assert other.hear().member_epoch == 5
+
+
+def test_the_first_of_a_group_waits_a_moment_for_others_and_nobody_has_to_give_anything_up(book: GroupBook) -> None:
+    members = [waiting(book, each) for each in "abcd"]
+    for each in members:
+        assert each.join() is UNANSWERED
+        book.wait(49)
+    assert [each.hear() for each in members] == [UNANSWERED] * 4
+    book.wait(1)
+    assert {each.hear().member_epoch for each in members} == {5}
+    assert [each.partitions for each in members] == [1] * 4
+    assert len(book.events) == 1
+    assert {move.from_member for move in book.events[0].moves} == {None}
+
+
+def test_nobody_waits_for_others_longer_than_half_a_second(book: GroupBook) -> None:
+    first = waiting(book, "a")
+    first.join()
+    for number in range(15):
+        book.wait(40)
+        waiting(book, f"m{number}").join()
+        if 40 * (number + 1) < 500:
+            assert first.hear() is UNANSWERED
+    assert first.hear().member_epoch > 1
+
+
+def test_who_cannot_wait_is_given_everything_at_once(book: GroupBook) -> None:
+    patiently = waiting(book, "a")
+    patiently.join()
+    Consumer(book, "b").join()
+    assert patiently.hear().member_epoch == 3
+    assert patiently.owned == {ORDERS: (0, 1)}
+
+
+def test_a_member_that_comes_to_a_group_at_rest_waits_for_nobody_else(book: GroupBook) -> None:
+    first = held_member(book)
+    book.wait(2000)
+    first.hear()
+    first.acknowledge()
+    waiting(book, "b").join()
+    assert first.hear().assignment.topic_partitions == (AssignedTopic(ORDERS, (0, 1)),)
+
+
+def test_who_waited_and_gets_nothing_is_told_so_when_that_is_known(book: GroupBook) -> None:
+    names = ("none",)
+    first, second = waiting(book, "a", subscribed_topic_names=names), waiting(book, "b", subscribed_topic_names=names)
+    assert first.join() is UNANSWERED
+    assert second.join() is UNANSWERED
+    book.wait(50)
+    answer = second.hear()
+    assert (answer.member_epoch, answer.assignment.topic_partitions, answer.heartbeat_interval_ms) == (3, (), 1000)
+    assert first.hear().member_epoch == 3
 
 
 def test_joins_of_a_burst_are_held_until_there_is_a_target(book: GroupBook) -> None:
     book.set_topics(topic("orders", ORDERS, 6))
-    first, second, third = (Consumer(book, each, origin=WAITS_TO_JOIN) for each in "abc")
-    first.join()
-    first.acknowledge()
+    first = held_member(book)
+    second, third = waiting(book, "b"), waiting(book, "c")
     assert second.join() is UNANSWERED
     assert third.join() is UNANSWERED
     book.settle()

@@ -77,10 +77,14 @@ class ConsumerGroup:
         """Members that do not have yet what the last target gave them."""
         self.expectant: Final[dict[str, None]] = {}
         """Members that may have to be told something: they have another target, or a partition became free for them."""
+        self.held_joins: Final[dict[str, None]] = {}
+        """Members whose joins are held, at least until there is another target."""
         self.assigned_at_ms = 0
         """When the last target was made."""
         self.assign_at_ms: int | None = None
         """When the next one will be, if a timer runs."""
+        self.changed_at_ms = 0
+        """When the first change came that it is for."""
 
     @property
     def group_id(self) -> str:
@@ -177,6 +181,7 @@ class ConsumerGroup:
         self.classic_members.pop(member_id, None)
         self.unsettled.pop(member_id, None)
         self.expectant.pop(member_id, None)
+        self.held_joins.pop(member_id, None)
         instance_id = member.metadata.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
             del self.static_members[instance_id]

@@ -118,7 +118,8 @@ def _attend(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, d
     group = _begin_group(state, group, draft)
     if predecessor is not None:
         replace_static_member(state, group, group.members[predecessor.member_id], member_id, draft)
-    has_new_subscription = subscribe(state, group, metadata, resolved, draft)
+    may_wait = command.member_epoch == 0 and state.push.join_hold_ms(command.origin) > 0
+    has_new_subscription = subscribe(state, group, metadata, resolved, draft, may_wait=may_wait)
     member = group.members[member_id]
     hear_of(state, group, member, command.origin, draft)
     has_news = follow_target(group, member, owned, draft, has_new_subscription=has_new_subscription)

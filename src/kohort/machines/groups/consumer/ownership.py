@@ -27,6 +27,9 @@ class Ownership:
         owners = self._owners.get(topic_id)
         return owners is not None and partition in owners
 
+    def has_heirs(self) -> bool:
+        return bool(self._heirs)
+
     def change_owner(self, member_id: str, before: Position, after: Position) -> Iterator[str]:
         """The member has moved. Gives the heirs of what became free by that."""
         for partitions in (before.assigned, before.pending):

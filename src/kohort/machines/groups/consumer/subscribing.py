@@ -69,6 +69,8 @@ def subscribe(
     metadata: ConsumerGroupMemberMetadataRecord,
     resolved: RegularExpressionRecord | None,
     draft: Draft,
+    *,
+    may_wait: bool = False,
 ) -> bool:
     """Writes down what is new of a member, who may be new as a whole. Whether what it subscribes to is new."""
     known = group.members.get(metadata.member_id)
@@ -86,7 +88,8 @@ def subscribe(
         return False
     if known is None:
         group.recorder.joined(metadata.member_id)
-    bump_epoch(state, group, MEMBER_JOINED if known is None else SUBSCRIPTION_CHANGED, draft)
+    why = MEMBER_JOINED if known is None else SUBSCRIPTION_CHANGED
+    bump_epoch(state, group, why, draft, may_wait=may_wait)
     return True
 
 

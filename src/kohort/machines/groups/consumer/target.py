@@ -4,6 +4,8 @@ Theory. Whatever changes who could have what (members, subscriptions, topics) gi
 epoch asks for another target. A change that comes alone is followed by its target at once. Those that come in a burst
 share one: after a target the next one waits for a while that grows with the group, so that however many members join,
 the coordinator spends a small part of its time on assigning, and members are not sent back and forth by every join.
+Members that come first would be given everything, only to be told a moment later, when they cannot hear it, to give it
+up. So in a group that has just begun, or grown, a member whose answer can wait does so until no more come.
 
 An assignor divides the partitions; only what differs from the last target is written. Members with another target, and
 those for whom a partition became free, are kept as expectant: telling.py tells them.
@@ -27,33 +29,46 @@ from kohort.model.records.groups import (
     TargetAssignmentMetadataRecord,
 )
 
+COMPANY_MS: Final = 50
+"""How long a member that may wait does so for others to join, in a group that grows. Every other prolongs it."""
+MOST_COMPANY_MS: Final = 500
+GROWING_MS: Final = 1000
+"""So long after a target a group still grows: a heartbeat interval, in which not everybody can be told of another."""
 MIN_QUIET_MS: Final = 10
 MAX_QUIET_MS: Final = 250
 MEMBERS_FOR_A_MS: Final = 10
 """So many members make the quiet time after a target one millisecond longer."""
 
 
-def bump_epoch(state: GroupsState, group: ConsumerGroup, why: str, draft: Draft) -> None:
-    """Something changed that the next target has to heed."""
+def bump_epoch(state: GroupsState, group: ConsumerGroup, why: str, draft: Draft, *, may_wait: bool = False) -> None:
+    """Something changed that the next target has to heed; may_wait: whom it concerns waits for it to be worth while."""
     record_trigger(group, why, draft)
     draft.write(ConsumerGroupMetadataRecord(group.group_id, group.epoch + 1, group.subscriptions.metadata_hash()))
-    assign_soon(state, group, draft)
+    assign_soon(state, group, draft, may_wait=may_wait)
 
 
-def assign_soon(state: GroupsState, group: ConsumerGroup, draft: Draft) -> None:
+def assign_soon(state: GroupsState, group: ConsumerGroup, draft: Draft, *, may_wait: bool = False) -> None:
     """At once if the last target is old enough, else when it is."""
-    if group.assign_at_ms is not None:
-        return
-    at_ms = _earliest_ms(state, group, draft.now_ms)
-    if at_ms <= draft.now_ms:
+    now_ms = draft.now_ms
+    if group.assign_at_ms is None:
+        group.changed_at_ms = now_ms
+    at_ms = _earliest_ms(state, group, now_ms)
+    if may_wait and _is_growing(group, now_ms):
+        at_ms = max(at_ms, min(now_ms + COMPANY_MS, group.changed_at_ms + MOST_COMPANY_MS))
+    elif group.assign_at_ms is not None:
+        at_ms = min(at_ms, group.assign_at_ms)
+    if at_ms <= now_ms:
         assign(state, group, draft)
-    else:
+    elif at_ms != group.assign_at_ms:
         group.assign_at_ms = at_ms
         draft.set_timer(TargetTimer(group.group_id), at_ms)
 
 
 def assign(state: GroupsState, group: ConsumerGroup, draft: Draft) -> None:
     """Makes the group's target that of its epoch."""
+    if group.assign_at_ms is not None:
+        group.assign_at_ms = None
+        draft.cancel_timer(TargetTimer(group.group_id))
     subscribed = group.subscriptions.subscribed
     subscribers = {
         member_id: Subscriber(subscribed(member.subscription).topics, member.target, member.metadata.instance_id)
@@ -72,6 +87,8 @@ def assign(state: GroupsState, group: ConsumerGroup, draft: Draft) -> None:
     group.assigned_at_ms = draft.now_ms
     for member_id in changed:
         group.unsettled[member_id] = group.expectant[member_id] = None
+    group.expectant.update(group.held_joins)
+    group.held_joins.clear()
 
 
 def assignor_name(state: GroupsState, group: ConsumerGroup) -> str:
@@ -80,6 +97,11 @@ def assignor_name(state: GroupsState, group: ConsumerGroup) -> str:
     votes = group.assignor_votes
     wanted = [name for name in sorted(votes) if name in supported and votes[name] > 0]
     return max(wanted, key=votes.__getitem__, default=supported[0])
+
+
+def _is_growing(group: ConsumerGroup, now_ms: int) -> bool:
+    """Whether it is likely that more members join: nobody was to have anything yet, or not for long."""
+    return not group.ownership.has_heirs() or now_ms - group.assigned_at_ms < GROWING_MS
 
 
 def _earliest_ms(state: GroupsState, group: ConsumerGroup, now_ms: int) -> int:

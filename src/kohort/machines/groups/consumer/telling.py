@@ -56,6 +56,7 @@ def hold_join_if_possible(state: GroupsState, group: ConsumerGroup, member: Memb
         token, group.group_id, member.member_id, origin, draft.now_ms, until_ms, is_full=True, is_join=True
     )
     state.held.hold(held, draft)
+    group.held_joins[member.member_id] = None
     return True
 
 
@@ -63,7 +64,6 @@ def on_target_timer(state: GroupsState, key: TargetTimer, draft: Draft) -> None:
     """The changes of a while are gathered: the group has another target, and whom it concerns is told."""
     group = state.groups.get(key.group_id)
     if isinstance(group, ConsumerGroup) and group.assign_at_ms is not None:
-        group.assign_at_ms = None
         assign(state, group, draft)
         tell_expectant(state, group, draft)
 
@@ -80,7 +80,8 @@ def tell_expectant(state: GroupsState, group: ConsumerGroup, draft: Draft) -> No
         news = list(_news(state, group))
         group.expectant.clear()
         for member, held, position in sorted(news, key=_gains_only):
-            move(group, member, position, draft)
+            if position is not member.position:
+                move(group, member, position, draft)
             state.held.take(held, draft)
             answer_member(state, group, member, held.token, draft, tells_assignment=True)
     if group.classic_members:
@@ -96,7 +97,8 @@ def _news(state: GroupsState, group: ConsumerGroup) -> Iterator[_News]:
             continue
         before = member.position
         after = reconcile(before, group.goal_of(member), NOTHING_OWNED if held.is_join else None)
-        if after.assigned != before.assigned:
+        waits_in_vain = held.is_join and after.state is MemberState.STABLE and group.epoch == group.target_epoch
+        if after.assigned != before.assigned or waits_in_vain:
             yield _News(member, held, after)
 
 
