@@ -308,10 +308,17 @@ def test_assignments_that_cannot_be_read_are_no_ground_to_stand_on() -> None:
     assert "is malformed" in refused_upgrade(book)
 
 
-def test_what_an_assignor_told_its_members_besides_would_be_lost() -> None:
+def test_what_a_custom_assignor_told_its_members_besides_would_be_lost() -> None:
     book = mixed_book()
-    agree(ClassicConsumer(book, "ana", assignment_user_data=b"of some use"))
+    agree(ClassicConsumer(book, "ana", protocols=("our-own",), assignment_user_data=b"of some use"))
     assert "custom assignor" in refused_upgrade(book)
+
+
+def test_what_librdkafka_s_sticky_assignor_tells_its_members_besides_is_no_loss() -> None:
+    book = mixed_book()
+    agree(ClassicConsumer(book, "ana", protocols=("cooperative-sticky",), assignment_user_data=b"of no use"))
+    Consumer(book, "new").join()
+    assert book.kind == "consumer"
 
 
 def test_nobody_can_have_a_partition_that_somebody_else_has() -> None:

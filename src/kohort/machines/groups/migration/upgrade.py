@@ -36,6 +36,9 @@ from kohort.model.records.groups import (
 
 UPGRADED: Final = "upgraded"
 _POLICIES_THAT_UPGRADE: Final = ("bidirectional", "upgrade")
+_COMMON_ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""None of them reads what it tells its members besides their partitions, though librdkafka's sticky one does tell them
+something, for which Kafka refuses its groups."""
 
 
 # What the group would be
@@ -78,7 +81,7 @@ def _last_assignment(state: GroupsState, group: ClassicGroup, member: Member) ->
     assignment = state.consumer_protocol.decode_assignment(member.assignment)
     if assignment is None:
         raise _malformed(group)
-    if assignment.user_data:
+    if assignment.user_data and group.protocol_name not in _COMMON_ASSIGNORS:
         raise _refusal(
             group,
             "an unsupported custom assignor is in use. "
