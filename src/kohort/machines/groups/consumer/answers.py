@@ -15,6 +15,8 @@ from kohort.model.records.groups import MemberState
 
 WAITING_INTERVAL_MS: Final = 300
 """How soon a member comes again that waits for partitions and that no held heartbeat can tell."""
+WAITING_OFTENER: Final = 4
+"""Where a group is so large that its intervals are longer, that is so many times in one."""
 
 
 def answer_member(
@@ -59,4 +61,4 @@ def _interval_ms(state: GroupsState, group: ConsumerGroup, member: Member) -> in
     comes_back_to_be_held = member.position.assigned or not state.push.join_hold_ms(origin)
     if comes_back_to_be_held and state.push.consumer_hold_ms(origin, interval_ms):
         return interval_ms
-    return min(interval_ms, WAITING_INTERVAL_MS)
+    return min(interval_ms, max(interval_ms // WAITING_OFTENER, WAITING_INTERVAL_MS))

@@ -23,6 +23,7 @@ from kohort.machines.groups.consumer.telling import tell_expectant
 from kohort.machines.groups.consumer.timers import ConsumerSessionTimer, RevocationTimer, watch
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.migration.downgrade import DOWNGRADED, downgrade, is_to_downgrade
+from kohort.machines.groups.migration.waiting import end_wait
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatAnswer, HeartbeatAnswer
 from kohort.model.errors import ErrorCode, ProtocolError
@@ -131,6 +132,7 @@ def _member_of_timer(
 
 
 def _answer_held(state: GroupsState, group: ConsumerGroup, member: Member, code: ErrorCode, draft: Draft) -> None:
+    end_wait(group, member, code, draft)
     held = state.held.of_member(group.group_id, member.member_id)
     if held is not None:
         state.held.take(held, draft)

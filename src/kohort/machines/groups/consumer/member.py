@@ -5,10 +5,11 @@ Decides nothing. Next hop: group.py, which has the members.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
+from kohort.machines.contract import Token
 from kohort.machines.groups.assignors.assignor import NO_PARTITIONS, Partitions
-from kohort.machines.groups.consumer.reconciliation import NOT_YET_JOINED, AssignedPartitions, Position
+from kohort.machines.groups.consumer.reconciliation import NOT_YET_JOINED, AssignedPartitions, Owned, Position
 from kohort.machines.groups.consumer.subscriptions import Subscription, subscription_of
 from kohort.model.commands.groups import (
     NO_ORIGIN,
@@ -30,6 +31,14 @@ LEFT_FOR_A_WHILE_EPOCH: Final = -2
 NEVER_MS: Final = 1 << 62
 
 
+class WaitingJoin(NamedTuple):
+    """A JoinGroup of a classic member that is not answered yet."""
+
+    token: Token
+    owned: Owned
+    """What the member owns as long as it is not answered."""
+
+
 @dataclass(eq=False, slots=True)
 class Presence:
     """What a member last let us see of it. Not durable: after a restart it is given all the time that it had."""
@@ -48,6 +57,8 @@ class Presence:
     """If it told no assignment, it can be given again."""
     is_revoking: bool = False
     """A timer runs until which it must have given up what it was told to."""
+    waiting_join: WaitingJoin | None = None
+    """It speaks the classic protocol, and waits for what it is to have."""
     is_to_join: bool = False
     """It speaks the classic protocol, and a timer runs until which it must have joined again."""
     is_to_sync: bool = False

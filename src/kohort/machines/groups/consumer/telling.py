@@ -76,6 +76,8 @@ class _News(NamedTuple):
 
 def tell_expectant(state: GroupsState, group: ConsumerGroup, draft: Draft) -> None:
     """The last step of every decision that may have changed what others have to hear."""
+    if group.classic_members:
+        tell_classic_members(state, group, draft)
     if group.expectant:
         news = list(_news(state, group))
         group.expectant.clear()
@@ -84,8 +86,6 @@ def tell_expectant(state: GroupsState, group: ConsumerGroup, draft: Draft) -> No
                 move(group, member, position, draft)
             state.held.take(held, draft)
             answer_member(state, group, member, held.token, draft, tells_assignment=True)
-    if group.classic_members:
-        tell_classic_members(state, group, draft)
     finish_recording(state, group, draft)
 
 

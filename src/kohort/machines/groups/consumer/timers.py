@@ -31,6 +31,14 @@ class RevocationTimer:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinTimer:
+    """A member that speaks the classic protocol has waited long enough in its JoinGroup for what others have."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RejoinTimer:
     """A member that speaks the classic protocol was told to join again, and has not."""
 
