@@ -20,6 +20,9 @@ from bench import connection
 from bench.connection import HOST, LoadError
 from bench.frames import request_frame
 
+LIBRDKAFKA: Final = "librdkafka"
+UNKNOWN: Final = "bench"
+"""A broker cannot know what such a client bears, and answers it at once."""
 _READY_WITHIN_S: Final = 90.0
 _ASK_EVERY_S: Final = 0.05
 _NOT_YET: Final = (

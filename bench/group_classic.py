@@ -23,7 +23,7 @@ from kio.static.primitive import i32Timedelta
 
 from bench.connection import LoadError
 from bench.frames import request_frame
-from bench.group_calls import exchange, open_connection, receive
+from bench.group_calls import UNKNOWN, exchange, open_connection, receive
 from bench.group_frames import heartbeat_frame, read_answer
 
 _INTERVAL_S: Final = 3.0
@@ -88,17 +88,18 @@ def join_classic(port: int, groups: Sequence[str], members_each: int, software: 
     ]
 
 
-def leave_classic(members: Sequence[ClassicMember]) -> None:
-    """All leave at once, with one request for each group."""
+def leave_classic(port: int, members: Sequence[ClassicMember]) -> None:
+    """All leave at once, with one request for each group; on another connection, theirs may wait for heartbeats."""
     by_group: dict[str, list[ClassicMember]] = {}
     for member in members:
         by_group.setdefault(member.group, []).append(member)
-    for group, leaving in by_group.items():
-        identities = tuple(leave_group.MemberIdentity(member_id=member.member_id) for member in leaving)
-        frame = request_frame(leave_group.LeaveGroupRequest(group_id=GroupId(group), members=identities))
-        left = read_answer(exchange(leaving[0].connected, frame), leave_group_answer.LeaveGroupResponse)
-        for error in (left.error_code, *(member.error_code for member in left.members)):
-            _expect(error, ErrorCode.none, f"leaving {group}")
+    with open_connection(port, UNKNOWN) as connected:
+        for group, leaving in by_group.items():
+            identities = tuple(leave_group.MemberIdentity(member_id=member.member_id) for member in leaving)
+            frame = request_frame(leave_group.LeaveGroupRequest(group_id=GroupId(group), members=identities))
+            left = read_answer(exchange(connected, frame), leave_group_answer.LeaveGroupResponse)
+            for error in (left.error_code, *(member.error_code for member in left.members)):
+                _expect(error, ErrorCode.none, f"leaving {group}")
     for member in members:
         member.connected.close()
 

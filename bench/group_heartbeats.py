@@ -13,13 +13,14 @@ from typing import Final
 
 from bench.brokers import Broker, Subject
 from bench.connection import LoadError
-from bench.figures import Asked, Figure, Measured, compare
+from bench.figures import Asked, Figure, Measured, Readings, compare
 from bench.frames import Burst, burst_of
-from bench.group_calls import wait_for_coordinator
+from bench.group_calls import UNKNOWN, wait_for_coordinator
 from bench.group_classic import join_classic, leave_classic
 from bench.group_frames import consumer_heartbeat_frame
+from bench.group_member_hours import measure_member_hours
 from bench.group_simulation import SimulatedGroup, SimulatedMember
-from bench.group_swarm import UNKNOWN, Swarm
+from bench.group_swarm import Swarm
 from bench.pumping import pump
 from bench.report import Bar
 from bench.rounds import Sample, alternate, measure
@@ -54,9 +55,12 @@ def _heartbeats(session: Session) -> Measured:
             }
             run = partial(_round, session, cycles)
             samples = alternate(list(cycles), session.group_rounds, run, warm_up=True)
+        case = f"{case}, as many as it takes"
         comparisons += compare(case, _ASKED, samples, _GENERATOR)
         kept[case] = samples
-    return Measured(comparisons, kept)
+    readings = Readings()
+    comparisons += measure_member_hours(session, readings)
+    return Measured(comparisons, kept, readings)
 
 
 def _round(session: Session, cycles: dict[Subject, Cycles], subject: Subject) -> Sample:
@@ -68,7 +72,7 @@ def _joined_classic(session: Session, broker: Broker, stack: ExitStack) -> Cycle
     groups = [f"bench-classic-{number}" for number in range(_GROUPS)]
     wait_for_coordinator(broker.port, groups)
     members = join_classic(broker.port, groups, _MEMBERS_EACH, UNKNOWN)
-    stack.callback(leave_classic, members)
+    stack.callback(leave_classic, broker.port, members)
     return [[burst_of([member.heartbeat for member in members if member.group == group])] for group in groups]
 
 
@@ -94,4 +98,8 @@ def _joined_consumer(session: Session, broker: Broker, stack: ExitStack) -> Cycl
     ]
 
 
-FIGURES: Final = (Figure("heartbeats", "Heartbeats answered and not held, classic and KIP-848, raw load", _heartbeats),)
+FIGURES: Final = (
+    Figure(
+        "heartbeats", "Heartbeats answered and not held, and the cost of a member-hour at the defaults", _heartbeats
+    ),
+)

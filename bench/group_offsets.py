@@ -17,9 +17,8 @@ from bench.brokers import Broker, Subject
 from bench.connection import LoadError
 from bench.figures import Asked, Figure, Measured, compare
 from bench.frames import Burst, CheckedFrame, burst_of
-from bench.group_calls import exchange, open_connection, wait_for_coordinator
+from bench.group_calls import UNKNOWN, exchange, open_connection, wait_for_coordinator
 from bench.group_frames import commit_frame, offset_fetch_frame
-from bench.group_swarm import UNKNOWN
 from bench.pacing import pace, shared_moments
 from bench.processes import run_apart
 from bench.pumping import pump

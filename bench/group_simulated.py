@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from bench.brokers import Broker, Subject
 from bench.connection import LoadError
 from bench.figures import Figure, Measured, Readings
-from bench.group_calls import wait_for_coordinator
+from bench.group_calls import LIBRDKAFKA, wait_for_coordinator
 from bench.group_simulation import SimulatedGroup, SimulatedMember
-from bench.group_swarm import LIBRDKAFKA, Swarm
+from bench.group_swarm import Swarm
 from bench.group_watch import INTERVAL_S, QUIET_S
 from bench.processes import run_apart
 from bench.report import Bar, Comparison

@@ -18,8 +18,6 @@ from bench.connection import LoadError
 from bench.group_calls import open_connection
 from bench.group_simulation import SimulatedMember
 
-LIBRDKAFKA: Final = "librdkafka"
-UNKNOWN: Final = "bench"
 _RECEIVE_SIZE: Final = 1 << 16
 _GONE_WITHIN_S: Final = 60.0
 
@@ -74,7 +72,7 @@ class Swarm:
         self._lines: dict[int, Line] = {}
         self._line_of: dict[Heart, Line] = {}
         self._due: list[tuple[float, int, Heart]] = []
-        self._sent = 0
+        self._scheduled = 0
         self._unflushed: list[Line] = []
 
     def connect(self, members: Iterable[Heart], members_each: int, software: str) -> None:
@@ -117,6 +115,11 @@ class Swarm:
             self._unflushed.append(line)
         line.outgoing.append(frame or member.request())
 
+    def beat_at(self, moment: float, member: Heart) -> None:
+        """The heartbeat of a member of which none is under way is due at this moment."""
+        self._scheduled += 1
+        heapq.heappush(self._due, (moment, self._scheduled, member))
+
     def run(self, until: float, condition: Callable[[], bool] | None = None) -> None:
         """Until this moment, or until the condition holds, if that is earlier."""
         while (now := time.monotonic()) < until and not (condition and condition()):
@@ -143,8 +146,7 @@ class Swarm:
             if member.answered(answer):
                 self.beat(member)
             else:
-                self._sent += 1
-                heapq.heappush(self._due, (max(now, sent_at + member.interval_s), self._sent, member))
+                self.beat_at(max(now, sent_at + member.interval_s), member)
 
     def _flush(self) -> None:
         for line in self._unflushed:
