@@ -76,7 +76,7 @@ def one_for_each_coordinator(groups: Sequence[str]) -> list[str]:
     """Of these groups one in each partition of the offsets topic: each of those is loaded by itself."""
     found: dict[int, str] = {}
     for group in groups:
-        found.setdefault(_java_hash(group) % _COORDINATORS, group)
+        found.setdefault(java_hash(group) % _COORDINATORS, group)
     if len(found) < _COORDINATORS:
         raise ValueError(f"{len(groups)} groups lie in {len(found)} partitions only")
     return list(found.values())
@@ -84,7 +84,7 @@ def one_for_each_coordinator(groups: Sequence[str]) -> list[str]:
 
 def _send_each(broker: Broker, template: CheckedFrame, groups: Sequence[str]) -> float:
     """The template once for each group, each answered as it says; the seconds it took."""
-    frames = [_for_group(template, group) for group in groups]
+    frames = [for_group(template, group) for group in groups]
     each = len(frames) // _CONNECTIONS
     cycles: list[list[Burst]] = [
         [burst_of(frames[first : first + _BURST_SIZE]) for first in range(start, start + each, _BURST_SIZE)]
@@ -94,7 +94,7 @@ def _send_each(broker: Broker, template: CheckedFrame, groups: Sequence[str]) ->
     return finished.result.seconds
 
 
-def _for_group(template: CheckedFrame, group: str) -> CheckedFrame:
+def for_group(template: CheckedFrame, group: str) -> CheckedFrame:
     """Names are of one length, so nothing else in the frame changes."""
     number = group[-len(_MARK) :].encode()
     return template._replace(
@@ -102,12 +102,12 @@ def _for_group(template: CheckedFrame, group: str) -> CheckedFrame:
     )
 
 
-def _java_hash(text: str) -> int:
+def java_hash(text: str) -> int:
     """Java's hash of an ASCII string as Kafka uses it: without its sign."""
     number = 0
     for letter in text.encode():
         number = (31 * number + letter) & 0xFFFFFFFF
-    return abs(number - (1 << 32) if number >= 1 << 31 else number)
+    return abs(number - (1 << 32) if number >= 1 << 31 else number) % (1 << 31)
 
 
 FIGURES: Final = (
