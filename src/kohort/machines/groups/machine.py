@@ -21,6 +21,7 @@ from kohort.machines.groups.consumer.loading import on_consumer_groups_loaded
 from kohort.machines.groups.consumer.telling import on_target_timer
 from kohort.machines.groups.consumer.timers import (
     ConsumerSessionTimer,
+    JoinTimer,
     RejoinTimer,
     RevocationTimer,
     SyncTimer,
@@ -38,6 +39,7 @@ from kohort.machines.groups.migration.routing import (
     handle_leave_group,
     handle_sync_group,
 )
+from kohort.machines.groups.migration.waiting import on_join_timer
 from kohort.machines.groups.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topic_changes import handle_topics_changed
@@ -92,6 +94,7 @@ TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
     ConsumerSessionTimer: on_session_timer,
     RevocationTimer: on_revocation_timer,
     TargetTimer: on_target_timer,
+    JoinTimer: on_join_timer,
     RejoinTimer: on_rejoin_timer,
     SyncTimer: on_sync_timer,
 }

@@ -33,6 +33,7 @@ from kohort.machines.groups.consumer.validation import check_heartbeat
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.hold_endings import hurry
 from kohort.machines.groups.migration.upgrade import upgrade, upgraded
+from kohort.machines.groups.migration.waiting import end_wait
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import NO_TIMEOUT_MS, ConsumerGroupHeartbeat
 from kohort.model.errors import ErrorCode, ProtocolError
@@ -115,6 +116,7 @@ def _attend(state: GroupsState, command: ConsumerGroupHeartbeat, token: Token, d
     # From here on nothing is refused any more.
     if member is not None:
         _answer_abandoned(state, group, member, draft)
+        end_wait(group, member, ErrorCode.REBALANCE_IN_PROGRESS, draft)
     group = _begin_group(state, group, draft)
     if predecessor is not None:
         replace_static_member(state, group, group.members[predecessor.member_id], member_id, draft)

@@ -17,8 +17,8 @@ from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.held import HeldHeartbeat
 from kohort.machines.groups.hold_endings import hurry
 from kohort.machines.groups.migration.embedded import embedded_assignment, protocols_of
-from kohort.machines.groups.migration.joining import SYNC
 from kohort.machines.groups.migration.rejoining import expect_rejoin, has_to_rejoin, tell_to_rejoin
+from kohort.machines.groups.migration.waiting import SYNC
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import (
     Heartbeat,

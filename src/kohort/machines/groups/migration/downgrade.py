@@ -6,21 +6,23 @@ or not yet be what the member has: unless it is known not to be, whoever calls m
 Next hop: classic/rebalance.py.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from kohort.machines.groups.assignors.assignor import Partitions
 from kohort.machines.groups.classic import member as classic
 from kohort.machines.groups.classic import presence as classic_presence
 from kohort.machines.groups.classic.group import ClassicGroup
 from kohort.machines.groups.classic.timers import watch
 from kohort.machines.groups.consumer.group import ConsumerGroup
-from kohort.machines.groups.consumer.member import Member
+from kohort.machines.groups.consumer.member import Member, WaitingJoin
 from kohort.machines.groups.consumer.ownership import Owners
 from kohort.machines.groups.consumer.recording import record_trigger
 from kohort.machines.groups.consumer.timers import TargetTimer, stop_watching
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.migration.embedded import embedded_assignment, protocols_of
+from kohort.machines.groups.migration.waiting import take_wait
 from kohort.machines.groups.state import GroupsState
-from kohort.model.commands.groups import Protocol
+from kohort.model.commands.groups import Origin, Protocol
 from kohort.model.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 
 DOWNGRADED: Final = "downgraded"
@@ -46,31 +48,43 @@ def downgrade(state: GroupsState, before: ConsumerGroup, draft: Draft) -> Classi
     """All members speak the classic protocol. The group is stable afterwards, and a rebalance of it is recorded."""
     record_trigger(before, DOWNGRADED, draft)
     owners = _owners(state, before)
-    members = [(_as_classic(member), member.target, member.presence.origin) for member in before.members.values()]
+    remaining = [_remaining(before, member, draft) for member in before.members.values()]
     _dismiss(before, draft)
     draft.write(*before.removal())
     group = state.made_classic_group(before.group_id)
     group.generation_id = before.epoch
-    for member, _, _ in members:
-        group.add(member, CONSUMER_PROTOCOL_TYPE)
+    for each in remaining:
+        group.add(each.member, CONSUMER_PROTOCOL_TYPE)
     group.protocol_name = group.selected_protocol()
     assignments = {
-        member.member_id: embedded_assignment(state, member.metadata_for(group.protocol_name), target)
-        for member, target, _ in members
+        each.member.member_id: embedded_assignment(state, each.member.metadata_for(group.protocol_name), each.target)
+        for each in remaining
     }
     draft.write(group.record(assignments, draft.now_ms))
-    for member, _, origin in members:
+    for member, _, origin, waiting in remaining:
         classic_presence.hear_of(state, group, member, origin, draft.now_ms)
         watch(group.group_id, member, member.session_timeout_ms, draft)
+        if waiting is not None:
+            group.wait_for_others(member, waiting.token)
     group.recorder.trigger(DOWNGRADED, group.generation_id, owners, draft.now_ms)
     group.recorder.take_over(before.recorder, draft.now_ms)
     return group
 
 
-def _as_classic(member: Member) -> classic.Member:
+class _Remaining(NamedTuple):
+    """A member of the classic group, and what else the group before knew of it."""
+
+    member: classic.Member
+    target: Partitions
+    origin: Origin
+    waiting: WaitingJoin | None
+    """It has joined already, and waits on."""
+
+
+def _remaining(group: ConsumerGroup, member: Member, draft: Draft) -> _Remaining:
     metadata = member.metadata
     assert metadata.classic_member_metadata is not None, f"{member.member_id} does not speak the classic protocol"
-    return classic.Member(
+    as_classic = classic.Member(
         member.member_id,
         metadata.instance_id,
         metadata.client_id,
@@ -79,6 +93,7 @@ def _as_classic(member: Member) -> classic.Member:
         metadata.classic_member_metadata.session_timeout_ms,
         tuple(Protocol(protocol.name, protocol.metadata) for protocol in protocols_of(member)),
     )
+    return _Remaining(as_classic, member.target, member.presence.origin, take_wait(group, member, draft))
 
 
 def _owners(state: GroupsState, group: ConsumerGroup) -> Owners:

@@ -3,15 +3,14 @@
 To the member it looks like a generation that somebody else leads: it is told its epoch as the generation, and of no
 leader. To the group it is what a heartbeat is that says all there is: what the member subscribes to and what it owns
 stand in its protocols, and with that it takes the next step towards its target. A member that gives up everything
-before it comes needs one step; a cooperative one may have to come again.
+before it comes needs one step; a cooperative one may have to come again. What others have yet to give up for it is
+waited for.
 
 A static member may come back in the other protocol than it left. If that was the last one of the consumer protocol, the
 group becomes a classic one by it.
 
-Next hop: classic_members.py, where it asks for its assignment; downgrade.py.
+Next hop: waiting.py, then classic_members.py, where it asks for its assignment; downgrade.py.
 """
-
-from typing import Final
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.group import ClassicGroup
@@ -21,27 +20,25 @@ from kohort.machines.groups.classic.rebalance import finish_recording, rebalance
 from kohort.machines.groups.consumer.fencing import check_epoch, checked_member
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.leaving import replace_static_member
-from kohort.machines.groups.consumer.member import Member
+from kohort.machines.groups.consumer.member import Member, WaitingJoin
 from kohort.machines.groups.consumer.moves import follow_target
 from kohort.machines.groups.consumer.presence import hear_of
 from kohort.machines.groups.consumer.reconciliation import Owned
 from kohort.machines.groups.consumer.recording import record_trigger
 from kohort.machines.groups.consumer.subscribing import subscribe
 from kohort.machines.groups.consumer.telling import tell_expectant
-from kohort.machines.groups.consumer.timers import stop_watching_rejoin, watch_sync
+from kohort.machines.groups.consumer.timers import stop_watching_rejoin
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.hold_endings import hurry
 from kohort.machines.groups.migration.downgrade import DOWNGRADED, downgrade, is_to_downgrade
 from kohort.machines.groups.migration.embedded import metadata_of_classic_member, partitions_by_id, protocols_of
 from kohort.machines.groups.migration.rejoining import JOIN
+from kohort.machines.groups.migration.waiting import answer_or_wait, end_wait, joined
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import JoinGroup, JoinGroupAnswer, Protocol
 from kohort.model.consumer_protocol import CONSUMER_PROTOCOL_TYPE, Subscription
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.records.groups import ConsumerGroupMemberMetadataRecord
-
-SYNC: Final = "sync"
-"""What the flight recorder calls the wait for a member that has joined and not asked for its assignment."""
 
 
 def join(state: GroupsState, group: ConsumerGroup, command: JoinGroup, token: Token, draft: Draft) -> None:
@@ -56,6 +53,8 @@ def join(state: GroupsState, group: ConsumerGroup, command: JoinGroup, token: To
     owned = _owned(state, subscription)
     if known is not None:
         check_epoch(known, 0, owned)
+    elif predecessor is None and owned:
+        raise _removed_since(group, command.member_id)
     # From here on nothing is refused any more.
     member_id = command.member_id or mint_member_id(command, draft.moment)
     metadata = _metadata(command, member_id, subscription)
@@ -100,13 +99,22 @@ def _is_any_supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> 
 
 def _identify(group: ConsumerGroup, command: JoinGroup) -> tuple[Member | None, Member | None]:
     """The member, if it is known, and the one whose place it takes, if it is a static one that came back. A dynamic
-    member may come with an id that is not known here: whoever gave it out knew it, or it was removed since."""
+    member may come with an id that is not known here: whoever gave it out knew it."""
     instance_id = command.group_instance_id
     if instance_id is None:
         return group.members.get(command.member_id), None
     if command.member_id:
         return checked_member(group, command.member_id, instance_id), None
     return None, group.static_member(instance_id)
+
+
+def _removed_since(group: ConsumerGroup, member_id: str) -> ProtocolError:
+    """Nobody owns anything before the first join: this member was removed, and what it owns may be another's by now.
+    Hearing that it is unknown it drops everything at once; welcomed as if it were new, as in Kafka, it would own it
+    until it has been through a revocation."""
+    return ProtocolError(
+        ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} owns partitions, and is not a member of {group.group_id}."
+    )
 
 
 def _subscription(state: GroupsState, command: JoinGroup) -> Subscription:
@@ -148,20 +156,25 @@ def _take_step(
     token: Token,
     draft: Draft,
 ) -> None:
-    held = state.held.of_member(group.group_id, metadata.member_id)
-    if held is not None:
-        hurry(state, held, draft)  # It can only have come over a connection that nobody reads any more.
+    _answer_abandoned(state, group, metadata.member_id, draft)
     has_new_subscription = subscribe(state, group, metadata, None, draft)
     member = group.members[metadata.member_id]
     hear_of(state, group, member, command.origin, draft)
     stop_watching_rejoin(group, member, draft)
     group.recorder.end_waiting(member.member_id, JOIN, draft.now_ms)
     follow_target(group, member, owned, draft, has_new_subscription=has_new_subscription)
-    watch_sync(group, member, draft)
-    if group.recorder.is_recording:
-        group.recorder.begin_waiting(member.member_id, SYNC, draft.now_ms)
-    draft.answer(token, _joined(member.member_id, member.position.epoch, command.protocols[0].name))
+    answer_or_wait(state, group, member, WaitingJoin(token, owned), draft)
     tell_expectant(state, group, draft)
+
+
+def _answer_abandoned(state: GroupsState, group: ConsumerGroup, member_id: str, draft: Draft) -> None:
+    """Older requests that wait can only have come over a connection that nobody reads any more."""
+    held = state.held.of_member(group.group_id, member_id)
+    if held is not None:
+        hurry(state, held, draft)
+    member = group.members.get(member_id)
+    if member is not None:
+        end_wait(group, member, ErrorCode.REBALANCE_IN_PROGRESS, draft)
 
 
 def _take_place_in_classic_group(
@@ -173,11 +186,11 @@ def _take_place_in_classic_group(
     token: Token,
     draft: Draft,
 ) -> None:
-    """The members agree anew only if the target that they are left with is out of date."""
+    """The members agree anew only if the target that they are left with is out of date, or not yet what they have."""
     has_new_subscription = metadata.subscribed_topic_names != predecessor.metadata.subscribed_topic_names or bool(
         predecessor.metadata.subscribed_topic_regex
     )
-    is_outdated = has_new_subscription or group.epoch > group.target_epoch
+    is_outdated = has_new_subscription or not group.is_settled()
     record_trigger(group, DOWNGRADED, draft)
     replace_static_member(state, group, predecessor, metadata.member_id, draft)
     draft.write(metadata)
@@ -188,11 +201,4 @@ def _take_place_in_classic_group(
         rebalance(state, downgraded, DOWNGRADED, draft)
     else:
         finish_recording(state, downgraded, draft)
-        protocol_name = downgraded.protocol_name
-        draft.answer(token, _joined(metadata.member_id, downgraded.generation_id, protocol_name))
-
-
-def _joined(member_id: str, epoch: int, protocol_name: str | None) -> JoinGroupAnswer:
-    return JoinGroupAnswer(
-        ErrorCode.NONE, epoch, protocol_name, member_id=member_id, protocol_type=CONSUMER_PROTOCOL_TYPE
-    )
+        draft.answer(token, joined(metadata.member_id, downgraded.generation_id, downgraded.protocol_name or ""))

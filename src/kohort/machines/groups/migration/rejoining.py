@@ -4,7 +4,7 @@ Where a member of the consumer protocol is told its new assignment, one of the c
 and ask for it: whenever there is another target, when it has to give something up, and when what it waits for is free.
 It has its rebalance timeout for that.
 
-Next hop: joining.py, where it comes.
+Next hop: joining.py, where it comes; waiting.py, if it is there already.
 """
 
 from typing import Final
@@ -14,6 +14,7 @@ from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.member import Member
 from kohort.machines.groups.consumer.timers import watch_rejoin
 from kohort.machines.groups.draft import Draft
+from kohort.machines.groups.migration.waiting import go_on
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import HeartbeatAnswer
 from kohort.model.errors import ErrorCode
@@ -61,11 +62,16 @@ def expect_rejoin(group: ConsumerGroup, member: Member, draft: Draft) -> None:
 
 
 def tell_classic_members(state: GroupsState, group: ConsumerGroup, draft: Draft) -> None:
-    """Those whose heartbeats are held hear at once if they have to join again."""
-    for member_id in group.classic_members:
-        held = state.held.of_member(group.group_id, member_id)
-        if held is not None:
-            member = group.members[member_id]
-            if has_to_rejoin(group, member):
-                state.held.take(held, draft)
-                tell_to_rejoin(group, member, held.token, draft)
+    """Those who wait in their JoinGroups may have what they wait for; those whose heartbeats are held hear at once if
+    they have to join again. What one of those who wait does not want any more may be what another waits for."""
+    members = [group.members[member_id] for member_id in group.classic_members]
+    has_moved = True
+    while has_moved:
+        has_moved = False
+        for member in members:
+            has_moved |= go_on(group, member, draft)
+    for member in members:
+        held = state.held.of_member(group.group_id, member.member_id)
+        if held is not None and has_to_rejoin(group, member):
+            state.held.take(held, draft)
+            tell_to_rejoin(group, member, held.token, draft)
