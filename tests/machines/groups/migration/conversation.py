@@ -127,8 +127,9 @@ class MixedBook(GroupBook):
 
     def commit(self, member_id: str, epoch: int, offset: int, *, partition: int = 0) -> ErrorCode:
         command = OffsetCommit(GROUP, (TopicCommit("orders", (partition,), (offset,), (-1,)),), member_id, epoch)
-        answer = self.say(command)
-        return ErrorCode(answer.topics[0].partitions[0].error_code)
+        answer = self.ask(command).answer
+        refused = isinstance(answer, Refused)
+        return ErrorCode(answer.error_code if refused else answer.topics[0].partitions[0].error_code)
 
     def committed(self) -> int:
         """Of the first partition."""
@@ -172,6 +173,8 @@ class ClassicConsumer:
         self.owned: tuple[int, ...] = ()
         """Of orders, the only topic that is consumed here."""
         self.joined: Asked | None = None
+        self.learned_of: Asked | None = None
+        """The JoinGroup whose answer it has read."""
         self.synced: Asked | None = None
         self.held: Asked | None = None
 
@@ -210,6 +213,7 @@ class ClassicConsumer:
     def learn(self) -> ErrorCode:
         """What the answer to its JoinGroup says."""
         assert self.joined is not None
+        self.learned_of = self.joined
         if self.joined.code is ErrorCode.NONE:
             answer = self.joined.answer
             self.member_id, self.generation_id = answer.member_id, answer.generation_id
@@ -275,31 +279,60 @@ class ClassicConsumer:
         assert assignment is not None
         return tuple(assignment.partitions.get("orders", ()))
 
+    @property
+    def is_joining(self) -> bool:
+        return self.joined is not None and not self.joined.is_answered
+
     def rejoin(self) -> None:
-        """Into a group that needs no others for that: what it is told is its own, and it is done when it has to give
-        nothing up."""
-        while True:
-            self.join()
-            assert self.learn() is ErrorCode.NONE
-            self.sync()
-            if self.synced is None or self.synced.code is not ErrorCode.NONE:
-                return
+        """Into a group of the consumer protocol, however long that takes."""
+        self.begin_to_rejoin()
+        while self.is_joining:
+            self.book.wait(50)
+            if not self.is_joining:
+                self.take_up()
+
+    def begin_to_rejoin(self) -> None:
+        self.join()
+        if not self.is_joining:
+            self.take_up()
+
+    def wait_to_join(self) -> Any:
+        """What its JoinGroup is answered, when it is."""
+        self.join()
+        while self.is_joining:
+            self.book.wait(50)
+        assert self.learn() is ErrorCode.NONE
+        assert self.joined is not None
+        return self.joined.answer
+
+    def take_up(self) -> None:
+        """What it is told is its own; if it has to give something up, it does and comes again."""
+        code = self.learn()
+        if code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self.begin_to_rejoin()
+            return
+        assert code is ErrorCode.NONE
+        self.sync()
+        if self.synced is not None and self.synced.code is ErrorCode.NONE:
             before, self.owned = set(self.owned), self.assigned()
-            if before <= set(self.owned):
-                return
+            if not before <= set(self.owned):
+                self.begin_to_rejoin()
 
     def follow(self) -> bool:
-        """One heartbeat, and what follows from it. Whether anything did."""
+        """What it does from time to time: it looks whether it has joined, or sends a heartbeat and does what it is
+        told. Whether it has done more than that."""
+        if self.is_joining:
+            return True
+        if self.joined is not self.learned_of:
+            self.take_up()
+            return True
         code = self.heartbeat().code
-        if code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self.rejoin()
-        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+        if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             self.owned, self.generation_id = (), -1
             self.member_id = "" if code is ErrorCode.UNKNOWN_MEMBER_ID else self.member_id
-            self.rejoin()
-        else:
-            assert code is ErrorCode.NONE
+        if code is ErrorCode.NONE:
             return False
+        self.begin_to_rejoin()
         return True
 
 

@@ -276,11 +276,24 @@ def test_a_member_that_was_on_its_way_finds_a_classic_group() -> None:
     book = mixed_book()
     ana, ben, new = mixed_group(book)
     late = ClassicConsumer(book, "late")
-    late.join()
-    late.learn()
+    late.wait_to_join()
     new.leave()
     assert late.sync().code is ErrorCode.REBALANCE_IN_PROGRESS
     agree(ana, ben, late)
+    assert all_owned(ana, ben, late) == [0, 1, 2, 3]
+
+
+def test_a_member_that_waits_to_join_is_the_first_to_join_the_classic_group() -> None:
+    book = mixed_book()
+    ana, ben, new = mixed_group(book)
+    late = ClassicConsumer(book, "late")
+    late.join()
+    assert late.is_joining
+    new.leave()
+    assert late.is_joining
+    for member in (ana, ben):
+        member.join()
+    agree(ana, ben, late, ask=False)
     assert all_owned(ana, ben, late) == [0, 1, 2, 3]
 
 
