@@ -64,6 +64,10 @@ class GroupConnection:
         self._answers.close()
         self._socket.close()
 
+    def fileno(self) -> int:
+        """For select: whether an answer has come."""
+        return self._socket.fileno()
+
     def send(self, api_key: int, version: int, **fields: object) -> None:
         self._correlation_id += 1
         encode = request_encoder(api_key, version)

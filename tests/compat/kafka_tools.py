@@ -68,3 +68,24 @@ def _successful_output(command: list[str], stdin: str) -> str:
     finished = _finished(command, stdin)
     assert finished.returncode == 0, f"exit code {finished.returncode}:\n{finished.stdout}\n{finished.stderr}"
     return finished.stdout
+
+
+class ToolHost:
+    """One JVM that runs tools one after the other: starting Java takes longer than most of them do."""
+
+    def __init__(self) -> None:
+        command = [*kafka_peer.java_command(), str(JAVA_PROGRAMS / "ToolHost.java")]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def run(self, main_class: str, *arguments: str) -> tuple[int, str]:
+        """The tool's exit code, and what it printed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join((main_class, *arguments)).encode() + b"\n")
+        self._process.stdin.flush()
+        code, size = map(int, self._process.stdout.readline().split())
+        return code, self._process.stdout.read(size).decode()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
