@@ -38,6 +38,9 @@ _MIN_FRAME: Final = 8
 """An API key, its version and a correlation id: the least that every request begins with."""
 _JOINED: Final = 2048
 """Answers below this size are cheaper to join than to hand over one by one."""
+_GATHERED: Final = 64
+"""Answers given at once that wait for the turn to end, to leave together. Large ones do not wait: whether the client
+takes them decides whether its next request is handled."""
 
 
 class SharedByConnections:
@@ -246,7 +249,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if exchange.answer_frame is None:
             self._alone = exchange
-        else:
+        elif len(self._out) >= _GATHERED or (self._out and len(self._out[-1]) >= _JOINED):
             self._write_answers()
 
     def _refuse_frame(self, size: int) -> None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kohort.gateway.apis import APIS
 from kohort.gateway.apis.api_versions import API_VERSIONS_KEY, UNKNOWN_API_VERSIONS
 from kohort.gateway.call import Api, Message, Request
+from kohort.gateway.recurring import Recurring
 from kohort.wire.messages import request_decoder, response_encoder
 from kohort.wire.record_batch import Buffer
 
@@ -20,7 +21,6 @@ class Route(NamedTuple):
     encode: Callable[[int, Message], list[Buffer]]
 
 
-_REMEMBERED_ANSWERS: Final = 2048
 _CORRELATION_ID_BEGIN: Final = 4
 _CORRELATION_ID_END: Final = 8
 
@@ -46,17 +46,16 @@ def find_route(api_key: int, version: int) -> Route | None:
 
 def _remembering(encode: Callable[[int, Message], list[Buffer]]) -> Callable[[int, Message], list[Buffer]]:
     """Encodes an answer once: frames of the same answer differ in their correlation id only."""
-    frames: dict[int, tuple[Message, bytes, bytes]] = {}
+
+    def halves(message: Message) -> tuple[bytes, bytes]:
+        frame = b"".join(encode(0, message))
+        return frame[:_CORRELATION_ID_BEGIN], frame[_CORRELATION_ID_END:]
+
+    frames = Recurring(halves)
 
     def encode_or_remember(correlation_id: int, message: Message) -> list[Buffer]:
-        known = frames.get(id(message))
-        if known is None:
-            frame = b"".join(encode(0, message))
-            if len(frames) >= _REMEMBERED_ANSWERS:
-                frames.clear()
-            # The message is kept with its bytes, so that no other ever has its id.
-            known = frames[id(message)] = (message, frame[:_CORRELATION_ID_BEGIN], frame[_CORRELATION_ID_END:])
-        return [known[1] + correlation_id.to_bytes(4, "big", signed=True) + known[2]]
+        before, behind = frames.made_of(message)
+        return [before + correlation_id.to_bytes(4, "big", signed=True) + behind]
 
     return encode_or_remember
 

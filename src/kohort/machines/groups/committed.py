@@ -10,6 +10,8 @@ Changed by replay only, and decides nothing. Next hop: none; offsets.py and expi
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from kohort.machines.groups.topics import Topics
+from kohort.model.commands.groups import OffsetFetchAnswer, TopicOffsetsQuery
 from kohort.model.ids import TopicId
 from kohort.model.records.groups import OffsetCommitRecord, RemoveOffsetRecord
 
@@ -131,50 +133,71 @@ class TopicOffsets:
         )
 
 
+Asked = tuple[TopicOffsetsQuery, ...] | None
+
+
+class GroupOffsets:
+    """What a group committed, by topic."""
+
+    __slots__ = ("answers", "topics")
+
+    def __init__(self) -> None:
+        self.topics: Final[dict[str, TopicOffsets]] = {}
+        self.answers: Final[dict[Asked, tuple[Topics, OffsetFetchAnswer]]] = {}
+        """What was answered, by what was asked, and of which topics: forgotten as soon as an offset changes."""
+
+    def changing(self, topic: str) -> TopicOffsets:
+        self.answers.clear()
+        offsets = self.topics.get(topic)
+        if offsets is None:
+            offsets = self.topics[topic] = TopicOffsets()
+        return offsets
+
+
+NO_OFFSETS: Final = GroupOffsets()
+
+
 class CommittedOffsets:
     """What all groups of a shard committed."""
 
     def __init__(self) -> None:
-        self._by_group: Final[dict[str, dict[str, TopicOffsets]]] = {}
+        self._by_group: Final[dict[str, GroupOffsets]] = {}
 
     def put(self, record: OffsetCommitRecord) -> None:
-        topics = self._by_group.get(record.group_id)
-        if topics is None:
-            topics = self._by_group[record.group_id] = {}
-        offsets = topics.get(record.topic)
-        if offsets is None:
-            offsets = topics[record.topic] = TopicOffsets()
-        offsets.put(record)
+        group = self._by_group.get(record.group_id)
+        if group is None:
+            group = self._by_group[record.group_id] = GroupOffsets()
+        group.changing(record.topic).put(record)
 
     def remove(self, record: RemoveOffsetRecord) -> None:
-        topics = self._by_group.get(record.group_id)
-        offsets = None if topics is None else topics.get(record.topic)
-        if topics is None or offsets is None:
+        group = self._by_group.get(record.group_id)
+        if group is None or record.topic not in group.topics:
             return
+        offsets = group.changing(record.topic)
         offsets.remove(record.partition)
         if not offsets:
-            del topics[record.topic]
-            if not topics:
+            del group.topics[record.topic]
+            if not group.topics:
                 del self._by_group[record.group_id]
+
+    def kept_of(self, group_id: str) -> GroupOffsets:
+        return self._by_group.get(group_id, NO_OFFSETS)
 
     def of_group(self, group_id: str) -> Mapping[str, TopicOffsets]:
         """By topic."""
-        return self._by_group.get(group_id, _NONE)
+        return self.kept_of(group_id).topics
 
     def of_topic(self, topic: str) -> Iterator[tuple[str, TopicOffsets]]:
         """By group."""
-        for group_id, topics in self._by_group.items():
-            offsets = topics.get(topic)
+        for group_id, group in self._by_group.items():
+            offsets = group.topics.get(topic)
             if offsets is not None:
                 yield group_id, offsets
 
     def snapshot(self) -> Iterator[OffsetCommitRecord]:
-        for topics in self._by_group.values():
-            for offsets in topics.values():
+        for group in self._by_group.values():
+            for offsets in group.topics.values():
                 yield from offsets.records()
-
-
-_NONE: Final[Mapping[str, TopicOffsets]] = {}
 
 
 def _some_of(record: OffsetCommitRecord, places: tuple[int, ...]) -> OffsetCommitRecord:

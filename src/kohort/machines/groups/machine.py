@@ -9,7 +9,7 @@ Next hop: classic/, consumer/, migration/, offsets.py and administration.py deci
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
-from kohort.machines.contract import Decision, Moment, Token
+from kohort.machines.contract import Decision, Moment, Reply, Token
 from kohort.machines.groups.administration import handle_delete_group, handle_describe_group, handle_list_groups
 from kohort.machines.groups.classic.rebalance import on_initial_delay_over, on_join_phase_over, on_sync_phase_over
 from kohort.machines.groups.classic.sessions import on_session_over, watch_loaded_groups
@@ -40,7 +40,7 @@ from kohort.machines.groups.migration.routing import (
     handle_sync_group,
 )
 from kohort.machines.groups.migration.waiting import on_join_timer
-from kohort.machines.groups.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
+from kohort.machines.groups.offsets import answer_offset_fetch, handle_offset_commit, handle_offset_delete
 from kohort.machines.groups.state import GroupsState
 from kohort.machines.groups.topic_changes import handle_topics_changed
 from kohort.model.commands.groups import (
@@ -77,11 +77,15 @@ COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]]
     ListGroups: handle_list_groups,
     OffsetCommit: handle_offset_commit,
     OffsetDelete: handle_offset_delete,
-    OffsetFetch: handle_offset_fetch,
     SyncGroup: handle_sync_group,
     TopicsChanged: handle_topics_changed,
 }
 """Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
+
+QUESTIONS: Final[Mapping[type, Callable[[GroupsState, Any], object]]] = {
+    OffsetFetch: answer_offset_fetch,
+}
+"""Commands that change nothing and are answered at once: asked so often that a draft for each is too much."""
 
 TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
     OffsetsCheck: on_offsets_check,
@@ -106,6 +110,9 @@ class GroupsMachine:
         self.state: Final = GroupsState(settings, consumer_protocol)
 
     def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[GroupsRecord]:
+        answer = QUESTIONS.get(type(command))
+        if answer is not None:
+            return Decision(replies=(Reply(token, answer(self.state, command)),))
         draft = Draft(moment, self.state.replay)
         try:
             COMMANDS[type(command)](self.state, command, token, draft)

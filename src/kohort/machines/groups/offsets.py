@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from kohort.machines.contract import Token
-from kohort.machines.groups.committed import TopicOffsets
+from kohort.machines.groups.committed import NO_OFFSETS, TopicOffsets
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import (
@@ -36,6 +36,8 @@ from kohort.model.records.groups import OffsetCommitRecord, RemoveOffsetRecord
 from kohort.model.topics import Topic
 
 _REMEMBERED_ANSWERS: Final = 4096
+_REMEMBERED_QUESTIONS: Final = 16
+"""Of each group."""
 
 Codes = tuple[ErrorCode, ...]
 """What becomes of each partition of a topic, in the order of the request."""
@@ -178,17 +180,32 @@ def _all_committed(topics: tuple[tuple[str, tuple[int, ...], TopicId], ...]) -> 
 # OffsetFetch
 
 
-def handle_offset_fetch(state: GroupsState, command: OffsetFetch, token: Token, draft: Draft) -> None:
-    """Of a group that is not there, no partition has an offset."""
+def answer_offset_fetch(state: GroupsState, command: OffsetFetch) -> OffsetFetchAnswer:
+    """Of a group that is not there, no partition has an offset. As long as nothing changed, the very same answer."""
     group = state.groups.get(command.group_id)
     if group is not None:
         group.check_offset_fetch(command)
-    offsets = state.offsets.of_group(command.group_id)
+    offsets = state.offsets.kept_of(command.group_id)
+    asked_of, answer = offsets.answers.get(command.topics, _NEVER_ASKED)
+    if asked_of is state.topics and answer is not None:
+        return answer
+    answer = OffsetFetchAnswer(command.group_id, _fetched_topics(state, command, offsets.topics))
+    if offsets is not NO_OFFSETS:
+        if len(offsets.answers) >= _REMEMBERED_QUESTIONS:
+            offsets.answers.clear()
+        offsets.answers[command.topics] = (state.topics, answer)
+    return answer
+
+
+_NEVER_ASKED: Final = (None, None)
+
+
+def _fetched_topics(
+    state: GroupsState, command: OffsetFetch, offsets: Mapping[str, TopicOffsets]
+) -> tuple[TopicOffsetsFetched, ...]:
     if command.topics is None:
-        topics = tuple(_all_of(state, name, each) for name, each in offsets.items())
-    else:
-        topics = tuple(_some_of(state, query, offsets) for query in command.topics)
-    draft.answer(token, OffsetFetchAnswer(command.group_id, topics))
+        return tuple(_all_of(state, name, each) for name, each in offsets.items())
+    return tuple(_some_of(state, query, offsets) for query in command.topics)
 
 
 def _all_of(state: GroupsState, name: str, offsets: TopicOffsets) -> TopicOffsetsFetched:
