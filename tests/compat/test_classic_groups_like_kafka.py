@@ -8,7 +8,6 @@ import select
 import shutil
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -29,8 +28,8 @@ from tests.compat.group_wire import (
     Protocols,
 )
 
-CONVERSATIONS = 15
-STEPS = 30
+CONVERSATIONS = 10
+STEPS = 25
 MEMBERS = 4
 STATIC_MEMBERS = (2, 3)
 QUIET_S = 0.08
