@@ -128,6 +128,8 @@ class Server:
             await self._stop.wait()
             _log.info("stopping")
         finally:
+            if broker is not None:
+                broker.stop_coordinating()
             if listener is not None:
                 await listener.stop()
             if broker is not None:

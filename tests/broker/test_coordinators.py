@@ -12,8 +12,10 @@ from kohort.model.commands.groups import (
     ConnectionLost,
     ConsumerGroupHeartbeat,
     DeleteGroup,
+    JoinGroup,
     ListGroups,
     Origin,
+    Protocol,
 )
 from kohort.model.errors import ErrorCode, Refused
 from kohort.model.ids import DEFAULT_ORG, OrgId
@@ -202,3 +204,33 @@ def test_a_deleted_group_is_gone_for_good(broker: BrokerInMemory) -> None:
     broker.restart()
     broker.advance(10)
     assert names(broker) == []
+
+
+def test_a_store_that_takes_too_long_is_told_in_time_and_what_it_did_counts(
+    broker: BrokerInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.ask(fetch("g"))
+    log = broker.broker._partitions.named(DEFAULT_ORG, OFFSETS_TOPIC, partition_of_group("g", 5)).log
+    append, kept_back = log.append, list[Any]()
+    monkeypatch.setattr(type(log), "append", lambda log, *arguments: kept_back.append(arguments))
+    sent = broker.send(commit("g", {"orders": {0: 5}}))
+    broker.advance(4900)
+    assert not sent.is_answered
+    broker.advance(700)
+    assert sent.answer.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    monkeypatch.undo()
+    for arguments in kept_back:
+        append(*arguments)
+    broker.advance(10)
+    assert offsets(broker.ask(fetch("g"))) == {("orders", 0): 5}
+
+
+def test_whoever_waits_for_other_members_or_comes_later_hears_that_the_broker_stops(broker: BrokerInMemory) -> None:
+    join = JoinGroup("g", "", "consumer", 10_000, (Protocol("range", b""),), 10_000)
+    broker.ask(fetch("g"))
+    waiting = broker.send(join)
+    assert not waiting.is_answered
+    broker.broker.stop_coordinating()
+    assert waiting.answer.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert broker.ask(fetch("g")).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    broker.stop()

@@ -119,7 +119,7 @@ class Broker:
         )
         self._group_history: Final = GroupHistory(self._partitions, self._ask_catalog_for, now_ms)
         self._coordinators: Final = Coordinators(
-            self._partitions, settings, self._shard_of_groups, self._ask_catalog_for, loop
+            self._partitions, settings, self._shard_of_groups, self._ask_catalog_for, loop, now_ms
         )
         self._handlers: Final = self._handlers_by_command()
         self._maintenance: TimerHandle | None = None
@@ -198,6 +198,10 @@ class Broker:
         self._coordinators.start()
         self._maintain()
 
+    def stop_coordinating(self) -> None:
+        """Answers whoever waits for the members of a group, so that connections can be closed."""
+        self._coordinators.stop()
+
     async def stop(self) -> None:
         """Decides nothing from now on. What was acknowledged is in the store, which is the caller's to close."""
         if self._maintenance is not None:
@@ -244,7 +248,6 @@ class Broker:
         self._maintenance = self._loop.call_later(MAINTENANCE_INTERVAL_S, self._maintain)
         now_ms = self._now_ms()
         self._store.maintain(now_ms)
-        self._coordinators.maintain(now_ms)
         if now_ms - self._producers_expired_ms >= PRODUCER_EXPIRATION_INTERVAL_MS:
             self._producers_expired_ms = now_ms
             for partition in self._partitions:

@@ -8,7 +8,7 @@ Next hop: shard.py, and there machines/groups/machine.py.
 """
 
 import asyncio
-from asyncio import AbstractEventLoop, Task
+from asyncio import AbstractEventLoop, Task, TimerHandle
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from struct import unpack
@@ -60,6 +60,9 @@ COMMANDS_TO_A_GROUP: Final = (
 )
 """What names one group besides."""
 
+_STOPPING: Final = Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The broker is stopping.")
+_CHECKS_PER_TIMEOUT: Final = 10
+"""Nobody is told of offsets.commit.timeout.ms later than by this part of it."""
 _LOADING_PATIENCE_S: Final = 0.5
 _REMEMBERED_GROUPS: Final = 65_536
 
@@ -147,6 +150,7 @@ class Coordinators:
         make_shard: MakeShard,
         ask_catalog: AskCatalog,
         loop: AbstractEventLoop,
+        now_ms: Callable[[], int],
     ) -> None:
         self._partitions: Final = partitions
         self._settings: Final = settings
@@ -154,6 +158,8 @@ class Coordinators:
         self._ask_catalog: Final = ask_catalog
         self._loop: Final = loop
         self._orgs: Final[dict[OrgId, _Org]] = {}
+        self._now_ms: Final = now_ms
+        self._overdue_check: TimerHandle | None = None
         self._is_started = False
 
     def start(self) -> None:
@@ -161,14 +167,24 @@ class Coordinators:
         self._is_started = True
         for org in self._orgs.values():
             self._open(org)
+        self._refuse_overdue()
 
     def stop(self) -> None:
+        """Whoever waits for other members, and whoever comes from now on, is told to look for another coordinator."""
+        self._is_started = False
+        if self._overdue_check is not None:
+            self._overdue_check.cancel()
         for org in self._orgs.values():
             self._close(org)
+            waiting, org.waiting = org.waiting, []
+            for each in waiting:
+                each.refuse(_STOPPING)
 
-    def maintain(self, now_ms: int) -> None:
-        """About once a second: whoever waits for the store in vain is told so."""
-        until_ms = now_ms - self._settings.offsets_commit_timeout_ms
+    def _refuse_overdue(self) -> None:
+        """Whoever waits for the store in vain is told so."""
+        timeout_ms = self._settings.offsets_commit_timeout_ms
+        self._overdue_check = self._loop.call_later(timeout_ms / _CHECKS_PER_TIMEOUT / 1000, self._refuse_overdue)
+        until_ms = self._now_ms() - timeout_ms
         for org in self._orgs.values():
             for shard in org.shards:
                 shard.refuse_overdue(until_ms)
@@ -239,7 +255,10 @@ class Coordinators:
 
     # The first use
 
-    def _wait_for_shards(self, org: _Org, command: object, answer_to: AnswerTo) -> Pending:
+    def _wait_for_shards(self, org: _Org, command: object, answer_to: AnswerTo) -> Pending | None:
+        if not self._is_started:
+            answer_to(_STOPPING)
+            return None
         waiting = _Waiting(command, answer_to)
         org.waiting.append(waiting)
         if len(org.waiting) == 1:
