@@ -64,8 +64,8 @@ def test_the_settings_page_lists_each_setting_with_its_default() -> None:
 
 
 def test_the_flags_of_consumer_groups_are_settings_by_another_name() -> None:
-    settings = settings_of("--consumer-session-timeout-ms=7", "--consumer-assignors", "range,uniform")
-    assert settings.group_consumer_session_timeout_ms == 7
+    settings = settings_of("--consumer-session-timeout-ms=20000", "--consumer-assignors", "range,uniform")
+    assert settings.group_consumer_session_timeout_ms == 20_000
     assert settings.group_consumer_assignors == ("range", "uniform")
 
 

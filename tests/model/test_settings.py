@@ -102,3 +102,37 @@ def test_later_layers_of_changes_count_more() -> None:
         BrokerSettings(), {"message.max.bytes": "1", "log.retention.ms": "5"}, {"message.max.bytes": "2"}
     )
     assert (settings.message_max_bytes, settings.log_retention_ms, settings.log_retention_hours) == (2, 5, 168)
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        (
+            {"group.consumer.session.timeout.ms": "5000"},
+            "group.consumer.session.timeout.ms is 5000, but must lie between group.consumer.min.session.timeout.ms "
+            "(10000) and group.consumer.max.session.timeout.ms (300000).",
+        ),
+        (
+            {"group.consumer.max.session.timeout.ms": "30000"},
+            "group.consumer.session.timeout.ms is 45000, but must lie between group.consumer.min.session.timeout.ms "
+            "(10000) and group.consumer.max.session.timeout.ms (30000).",
+        ),
+        (
+            {"group.consumer.heartbeat.interval.ms": "15000", "group.consumer.session.timeout.ms": "12000"},
+            "group.consumer.heartbeat.interval.ms is 15000, but must be less than group.consumer.session.timeout.ms "
+            "(12000).",
+        ),
+        (
+            {"group.min.session.timeout.ms": "9000", "group.max.session.timeout.ms": "8000"},
+            "group.min.session.timeout.ms is 9000, but must not be more than group.max.session.timeout.ms (8000).",
+        ),
+        (
+            {"group.coordinator.rebalance.protocols": "consumer"},
+            "group.coordinator.rebalance.protocols must have classic in it: it cannot be switched off.",
+        ),
+    ],
+)
+def test_values_that_may_not_be_together_are_refused_with_all_that_matter(texts: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        parse_settings(texts)
+    assert str(refusal.value) == problem

@@ -365,7 +365,35 @@ def parse_settings(texts: Mapping[str, str]) -> BrokerSettings:
         value = parse(setting, text)
         if values.setdefault(attribute, value) != value:
             raise ConfigError(f"{given_name} and {name} are the same setting, but were given different values.")
-    return BrokerSettings(**values)
+    settings = BrokerSettings(**values)
+    _check_together(settings)
+    return settings
+
+
+_BOUNDED: Final = ("group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms")
+"""Settings whose names with "min." and "max." in them are those of their bounds."""
+
+
+def _check_together(settings: BrokerSettings) -> None:
+    """ConfigError for values each of which may be, but not with the others."""
+    for name in _BOUNDED:
+        least, most = (name.replace("consumer.", f"consumer.{bound}.", 1) for bound in ("min", "max"))
+        value, low, high = (value_of(settings, each) for each in (name, least, most))
+        if not low <= value <= high:
+            raise ConfigError(f"{name} is {value}, but must lie between {least} ({low}) and {most} ({high}).")
+    interval_ms, session_ms = settings.group_consumer_heartbeat_interval_ms, settings.group_consumer_session_timeout_ms
+    if interval_ms >= session_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms is {interval_ms}, but must be less than "
+            f"group.consumer.session.timeout.ms ({session_ms})."
+        )
+    if settings.group_min_session_timeout_ms > settings.group_max_session_timeout_ms:
+        raise ConfigError(
+            f"group.min.session.timeout.ms is {settings.group_min_session_timeout_ms}, but must not be more than "
+            f"group.max.session.timeout.ms ({settings.group_max_session_timeout_ms})."
+        )
+    if "classic" not in settings.group_coordinator_rebalance_protocols:
+        raise ConfigError("group.coordinator.rebalance.protocols must have classic in it: it cannot be switched off.")
 
 
 def _unknown(name: str) -> str:
