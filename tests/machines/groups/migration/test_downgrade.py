@@ -297,6 +297,23 @@ def test_a_member_that_waits_to_join_is_the_first_to_join_the_classic_group() ->
     assert all_owned(ana, ben, late) == [0, 1, 2, 3]
 
 
+def test_a_member_that_was_behind_goes_on_until_the_members_have_agreed() -> None:
+    book = mixed_book()
+    ana, ben, _ = mixed_group(book)
+    late = Consumer(book, "late")
+    late.join()
+    ben.rejoin()
+    assert ben.generation_id > ana.generation_id
+    book.remove(LeavingMember("late"), LeavingMember("new"))
+    behind = ana.generation_id
+    assert book.classic_group.generation_id > behind
+    assert book.heartbeats_of(ana, ben) == [ErrorCode.REBALANCE_IN_PROGRESS] * 2
+    assert ana.heartbeat(generation_id=behind - 1).code is ErrorCode.ILLEGAL_GENERATION
+    assert book.commit(ana.member_id, behind, 7) is ErrorCode.NONE
+    agree(ana, ben)
+    assert ana.heartbeat(generation_id=behind).code is ErrorCode.ILLEGAL_GENERATION
+
+
 def test_silent_members_expire_as_classic_ones() -> None:
     book = mixed_book()
     ana, ben, new = mixed_group(book)

@@ -71,6 +71,9 @@ class ClassicGroup:
         """Member ids that were given out and nobody has come back with yet, and the connection that each went to."""
         self.pending_syncs: dict[str, None] = {}
         """Members of this generation that have not asked for their assignment yet."""
+        self.older_epochs: Final[dict[str, int]] = {}
+        """What members take for the generation who were behind when the group left the consumer protocol. They are let
+        go on with it until the next one, or they would give up everything. In Kafka they do."""
         self.is_first_rebalance = False
         """The join phase began in an empty group, so it lasts at least the initial delay."""
         self.has_grown = False
@@ -80,7 +83,8 @@ class ClassicGroup:
     # What is durable
 
     def apply(self, record: GroupMetadataRecord) -> None:
-        """The group is as this record says; what live members wait for, and all they said, stays."""
+        """The group is as this record says; what live members wait for, and all they said, stays. A member that the
+        record has otherwise is one that an older record brought: this one was read from the log behind it."""
         self.written = record
         self._subscribed_topics = self._topics_of(record)
         self.generation_id = record.generation
@@ -91,7 +95,9 @@ class ClassicGroup:
         self.state_since_ms = record.current_state_timestamp_ms
         members: dict[str, Member] = {}
         for recorded in record.members:
-            member = self.members.get(recorded.member_id) or member_of_record(recorded, record.protocol)
+            member = self.members.get(recorded.member_id)
+            if member is None or not member.is_recorded_as(recorded, record.protocol):
+                member = member_of_record(recorded, record.protocol)
             member.assignment = recorded.assignment
             members[member.member_id] = member
         self.members = members
@@ -214,8 +220,8 @@ class ClassicGroup:
             raise ProtocolError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {self.group_id} has no member {member_id}.")
         return member
 
-    def check_generation(self, generation_id: int) -> None:
-        if generation_id != self.generation_id:
+    def check_generation(self, member: Member, generation_id: int) -> None:
+        if generation_id != self.generation_id and generation_id != self.older_epochs.get(member.member_id):
             raise ProtocolError(
                 ErrorCode.ILLEGAL_GENERATION,
                 f"The generation {generation_id} was sent, but that of group {self.group_id} is {self.generation_id}.",
@@ -316,8 +322,8 @@ class ClassicGroup:
         if generation_id < 0 and is_empty:
             return
         if generation_id >= 0 or command.member_id or command.group_instance_id is not None:
-            self.checked_member(command.member_id, command.group_instance_id)
-            self.check_generation(generation_id)
+            member = self.checked_member(command.member_id, command.group_instance_id)
+            self.check_generation(member, generation_id)
         elif not is_empty:
             raise ProtocolError(
                 ErrorCode.UNKNOWN_MEMBER_ID, f"Group {self.group_id} has members, and only they may commit."

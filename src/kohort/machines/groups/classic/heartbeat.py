@@ -26,7 +26,7 @@ def handle_heartbeat(state: GroupsState, command: Heartbeat, token: Token, draft
         code = ErrorCode.UNKNOWN_MEMBER_ID if command.group_id else ErrorCode.INVALID_GROUP_ID
         raise ProtocolError(code, f"Group {command.group_id} has no member {command.member_id}.")
     member = group.checked_member(command.member_id, command.group_instance_id)
-    group.check_generation(command.generation_id)
+    group.check_generation(member, command.generation_id)
     if member.origin is not command.origin and member.origin != command.origin:
         hear_of(state, group, member, command.origin, draft.now_ms)
     _begin_session(member, draft.now_ms)

@@ -63,6 +63,17 @@ class Member:
         """What it said to this protocol."""
         return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
 
+    def is_recorded_as(self, recorded: GroupMetadataMember, protocol_name: str | None) -> bool:
+        """Whether a record says of it what it said itself."""
+        return (
+            recorded.group_instance_id == self.group_instance_id
+            and recorded.client_id == self.client_id
+            and recorded.client_host == self.client_host
+            and recorded.rebalance_timeout_ms == self.rebalance_timeout_ms
+            and recorded.session_timeout_ms == self.session_timeout_ms
+            and recorded.subscription == self.metadata_for(protocol_name)
+        )
+
 
 def member_of_join(command: JoinGroup, member_id: str) -> Member:
     """The member that a JoinGroup describes."""

@@ -78,6 +78,7 @@ def _complete_join_phase(state: GroupsState, group: ClassicGroup, draft: Draft) 
         _await_join_phase(group, draft)  # Only static members, and none of them is here.
         return
     group.generation_id += 1
+    group.older_epochs.clear()
     group.is_first_rebalance = False
     group.protocol_name = group.selected_protocol()
     if group.members:

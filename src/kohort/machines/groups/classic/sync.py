@@ -26,7 +26,7 @@ def handle_sync_group(state: GroupsState, command: SyncGroup, token: Token, draf
     if not isinstance(group, ClassicGroup):
         raise ProtocolError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {command.group_id} has no member {command.member_id}.")
     member = group.checked_member(command.member_id, command.group_instance_id)
-    group.check_generation(command.generation_id)
+    group.check_generation(member, command.generation_id)
     _check_protocol(group, command)
     match group.state:
         case State.PREPARING_REBALANCE:

@@ -55,13 +55,15 @@ def downgrade(state: GroupsState, before: ConsumerGroup, draft: Draft) -> Classi
     group.generation_id = before.epoch
     for each in remaining:
         group.add(each.member, CONSUMER_PROTOCOL_TYPE)
+        if each.epoch != before.epoch:
+            group.older_epochs[each.member.member_id] = each.epoch
     group.protocol_name = group.selected_protocol()
     assignments = {
         each.member.member_id: embedded_assignment(state, each.member.metadata_for(group.protocol_name), each.target)
         for each in remaining
     }
     draft.write(group.record(assignments, draft.now_ms))
-    for member, _, origin, waiting in remaining:
+    for member, _, _, origin, waiting in remaining:
         classic_presence.hear_of(state, group, member, origin, draft.now_ms)
         watch(group.group_id, member, member.session_timeout_ms, draft)
         if waiting is not None:
@@ -75,6 +77,7 @@ class _Remaining(NamedTuple):
     """A member of the classic group, and what else the group before knew of it."""
 
     member: classic.Member
+    epoch: int
     target: Partitions
     origin: Origin
     waiting: WaitingJoin | None
@@ -93,7 +96,8 @@ def _remaining(group: ConsumerGroup, member: Member, draft: Draft) -> _Remaining
         metadata.classic_member_metadata.session_timeout_ms,
         tuple(Protocol(protocol.name, protocol.metadata) for protocol in protocols_of(member)),
     )
-    return _Remaining(as_classic, member.target, member.presence.origin, take_wait(group, member, draft))
+    waiting = take_wait(group, member, draft)
+    return _Remaining(as_classic, member.position.epoch, member.target, member.presence.origin, waiting)
 
 
 def _owners(state: GroupsState, group: ConsumerGroup) -> Owners:
