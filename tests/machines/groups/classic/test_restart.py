@@ -1,3 +1,4 @@
+from kohort.model.commands.groups import DescribeGroup, Protocol
 from kohort.model.errors import ErrorCode
 from tests.machines.groups.classic.conversation import (
     GROUP,
@@ -83,3 +84,19 @@ def test_live_state_is_what_a_replay_gives() -> None:
     assert list(book.machine.snapshot()) == live
     book.restart_from_snapshot()
     assert list(book.machine.snapshot()) == live
+
+
+def test_what_members_said_last_counts_not_what_an_older_record_has() -> None:
+    book = classic_book()
+    ana, ben = Member(book, "ana"), Member(book, "ben")
+    book.stable_group(ana, ben)
+    ben.protocols = (Protocol("range", b"other"),)
+    ben.fields["session_timeout_ms"] = 2 * SESSION_MS
+    ben.join()
+    ana.join()
+    book.sync_all(ana, ben)
+    described = book.say(DescribeGroup(GROUP))
+    book.restart()
+    assert book.say(DescribeGroup(GROUP)) == described
+    assert book.group.members[ben.member_id].session_timeout_ms == 2 * SESSION_MS
+    assert ben.join().answer.generation_id == 2, "it asks for nothing else than before"
