@@ -3,6 +3,7 @@
 Decides what is said to java/ConsumerHost.java and what its events mean; words are separated by tabs.
 """
 
+import os
 import subprocess
 import threading
 from itertools import count
@@ -44,6 +45,12 @@ class JavaConsumers:
         assert self._process.stdin is not None
         self._process.stdin.write("\t".join(words) + "\n")
         self._process.stdin.flush()
+
+    @property
+    def cpu_s(self) -> float:
+        """What the JVM has taken of all processors so far."""
+        after_name = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """kill -9."""
