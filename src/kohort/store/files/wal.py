@@ -32,8 +32,9 @@ from kohort.store.log import AppendDone, Durability, StoreError, StoreFailedErro
 from kohort.wire.record_batch import Batch, lay_down
 
 WAL_DIRECTORY: Final = "wal"
-_WRITTEN_HERE_UP_TO: Final = 128 << 10
-"""A commit of so few bytes that need not be synced is a copy into the page cache: cheaper than to wake a thread."""
+_WRITTEN_HERE_UP_TO: Final = 4 << 20
+"""A commit that need not be synced is a copy into the page cache: cheaper than to wake a thread, and done in less time
+than it took to receive the bytes. One of more bytes than this would keep the others waiting."""
 _OUT_OF_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
