@@ -1,6 +1,7 @@
 """`python -m bench`: measures the figures, prints a table for each, and keeps what it found in bench/results."""
 
 import argparse
+import os
 import shlex
 import statistics
 import sys
@@ -75,7 +76,10 @@ def _run(figure: Figure, session: Session, arguments: Sequence[str]) -> report.R
         measured = figure.measure(session)
     except Exception:
         failure = traceback.format_exc()
-    conditions = _conditions(measured, arguments) | {"took": f"{time.monotonic() - began:.0f} s"}
+    conditions = _conditions(measured, arguments) | {
+        "load average of the last 5 minutes": f"{os.getloadavg()[1]:.1f}",
+        "took": f"{time.monotonic() - began:.0f} s",
+    }
     samples = {case: _plain(found) for case, found in measured.samples.items()}
     samples |= measured.readings.plain() if measured.readings else {}
     result = report.Result(figure.name, figure.title, measured.comparisons, conditions, samples, failure)

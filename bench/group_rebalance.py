@@ -23,6 +23,7 @@ from bench.group_watch import (
     close,
     join_one,
     kill_newest,
+    leave_one,
     settle,
 )
 from bench.report import Bar, Comparison
@@ -118,12 +119,7 @@ def _take_together(
         readings.take(case, COLD, subject, *act_at(crew, groups, apart_s, partial(WatchedGroup.join, count=size)))
         readings.take(case, JOIN, subject, *act_at(crew, groups, spread_s, join_one))
         readings.take(case, UNOWNED, subject, *(time for group in groups for time in unowned_seconds(group.step)))
-        readings.take(
-            case,
-            LEAVE,
-            subject,
-            *act_at(crew, groups, spread_s, lambda group: group.leave(random.choice(group.members))),
-        )
+        readings.take(case, LEAVE, subject, *act_at(crew, groups, spread_s, leave_one))
         close(crew, groups)
 
 

@@ -125,14 +125,15 @@ def act_at(crew: Crew, groups: Sequence[WatchedGroup], moments_s: Sequence[float
 def settle(crew: Crew, groups: Sequence[WatchedGroup]) -> list[float]:
     """Waits until all groups are balanced and stay so; the seconds until each was, since its step began."""
     deadline = time.monotonic() + _BALANCED_WITHIN_S
-    while not all(group.is_balanced() for group in groups):
-        _read(crew, groups)
+    while True:
+        if _are_balanced(groups):
+            _stay_quiet(crew, groups)
+            if _are_balanced(groups):
+                return [settled_seconds(group.step) for group in groups]
         if time.monotonic() > deadline:
             unbalanced = [group.step[-5:] for group in groups if not group.is_balanced()]
             raise LoadError(f"not balanced within {_BALANCED_WITHIN_S:.0f} s; told last: {unbalanced}")
-        if all(group.is_balanced() for group in groups):
-            _stay_quiet(crew, groups)
-    return [settled_seconds(group.step) for group in groups]
+        _read(crew, groups)
 
 
 def gaps(crew: Crew, group: WatchedGroup, from_ns: int, until_ns: int) -> dict[int, float]:
@@ -163,6 +164,10 @@ def close(crew: Crew, groups: Sequence[WatchedGroup]) -> None:
             raise LoadError(f"members did not close within {_CLOSED_WITHIN_S:.0f} s")
     for group in groups:
         group.check()
+
+
+def _are_balanced(groups: Sequence[WatchedGroup]) -> bool:
+    return all(group.is_balanced() for group in groups)
 
 
 def _stay_quiet(crew: Crew, groups: Sequence[WatchedGroup]) -> None:

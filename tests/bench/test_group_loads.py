@@ -230,7 +230,7 @@ def test_a_frame_for_another_group_is_the_one_that_would_have_been_built_for_it(
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [("hello", 99162322), ("bench-00001", 252655188), ("polygenelubricants", 0)]
+    ("text", "number"), [("hello", 99162322), ("group-15838", 392339669), ("polygenelubricants", 0)]
 )
 def test_the_hash_of_a_group_is_the_one_that_java_makes_without_its_sign(text: str, number: int) -> None:
     assert java_hash(text) == number
