@@ -296,6 +296,19 @@ def test_nobody_waits_for_others_longer_than_half_a_second(book: GroupBook) -> N
     assert first.hear().member_epoch > 1
 
 
+def test_in_a_large_group_they_wait_longer_since_it_takes_longer_to_come_together(book: GroupBook) -> None:
+    first = waiting(book, "a")
+    first.join()
+    for number in range(1200):
+        if number % 2:
+            book.now_ms += 1
+        waiting(book, f"m{number}").join()
+    assert book.now_ms == book.group.changed_at_ms + 600
+    assert first.hear() is UNANSWERED
+    book.wait(50)
+    assert first.hear().member_epoch == 1202
+
+
 def test_who_cannot_wait_is_given_everything_at_once(book: GroupBook) -> None:
     patiently = waiting(book, "a")
     patiently.join()

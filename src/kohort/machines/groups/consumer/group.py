@@ -81,6 +81,8 @@ class ConsumerGroup:
         """Members whose joins are held, at least until there is another target."""
         self.assigned_at_ms = 0
         """When the last target was made."""
+        self.assigned_changes = 0
+        """How many members it gave something else than before."""
         self.assign_at_ms: int | None = None
         """When the next one will be, if a timer runs."""
         self.changed_at_ms = 0

@@ -32,12 +32,17 @@ from kohort.model.records.groups import (
 COMPANY_MS: Final = 50
 """How long a member that may wait does so for others to join, in a group that grows. Every other prolongs it."""
 MOST_COMPANY_MS: Final = 500
+MEMBERS_FOR_A_MS_OF_COMPANY: Final = 4
+"""So many members who have joined make the most that they wait one millisecond longer: larger groups take longer to
+come together, and longer to take back what they gave too early."""
 GROWING_MS: Final = 1000
 """So long after a target a group still grows: a heartbeat interval, in which not everybody can be told of another."""
 MIN_QUIET_MS: Final = 10
-MAX_QUIET_MS: Final = 250
 MEMBERS_FOR_A_MS: Final = 10
-"""So many members make the quiet time after a target one millisecond longer."""
+"""So many members make the quiet time after a target one millisecond longer, and as many whom it changed another one:
+that is what it costs to make one, and to tell of one."""
+MAX_QUIET_MS: Final = 250
+MAX_QUIET_AFTER_CHANGES_MS: Final = 1000
 
 
 def bump_epoch(state: GroupsState, group: ConsumerGroup, why: str, draft: Draft, *, may_wait: bool = False) -> None:
@@ -54,7 +59,8 @@ def assign_soon(state: GroupsState, group: ConsumerGroup, draft: Draft, *, may_w
         group.changed_at_ms = now_ms
     at_ms = _earliest_ms(state, group, now_ms)
     if may_wait and _is_growing(group, now_ms):
-        at_ms = max(at_ms, min(now_ms + COMPANY_MS, group.changed_at_ms + MOST_COMPANY_MS))
+        most_ms = MOST_COMPANY_MS + len(group.members) // MEMBERS_FOR_A_MS_OF_COMPANY
+        at_ms = max(at_ms, min(now_ms + COMPANY_MS, group.changed_at_ms + most_ms))
     elif group.assign_at_ms is not None:
         at_ms = min(at_ms, group.assign_at_ms)
     if at_ms <= now_ms:
@@ -85,6 +91,7 @@ def assign(state: GroupsState, group: ConsumerGroup, draft: Draft) -> None:
         TargetAssignmentMetadataRecord(group.group_id, group.epoch, draft.now_ms),
     )
     group.assigned_at_ms = draft.now_ms
+    group.assigned_changes = len(changed)
     for member_id in changed:
         group.unsettled[member_id] = group.expectant[member_id] = None
     group.expectant.update(group.held_joins)
@@ -106,6 +113,7 @@ def _is_growing(group: ConsumerGroup, now_ms: int) -> bool:
 
 def _earliest_ms(state: GroupsState, group: ConsumerGroup, now_ms: int) -> int:
     quiet_ms = min(MIN_QUIET_MS + len(group.members) // MEMBERS_FOR_A_MS, MAX_QUIET_MS)
+    quiet_ms += min(group.assigned_changes // MEMBERS_FOR_A_MS, MAX_QUIET_AFTER_CHANGES_MS)
     interval_ms = max(quiet_ms, state.settings.group_consumer_assignment_interval_ms)
     # A clock that was set back must not put the next target off.
     return min(group.assigned_at_ms, now_ms) + interval_ms
