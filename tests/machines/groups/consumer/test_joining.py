@@ -254,4 +254,4 @@ def test_a_classic_group_that_has_members_is_not_for_the_taking(book: GroupBook)
     book.records.append(classic_group(GroupMetadataMember("m", None, "c", "/h", 1000, 10_000, b"", b"")))
     book.restart()
     assert refusal(book, JOIN)[0] is ErrorCode.GROUP_ID_NOT_FOUND
-    assert refusal(book, ALIVE)[0] is ErrorCode.GROUP_ID_NOT_FOUND
+    assert refusal(book, ALIVE)[0] is ErrorCode.UNKNOWN_MEMBER_ID

@@ -341,13 +341,17 @@ def test_a_restart_finds_the_downgraded_group() -> None:
     assert all_owned(ana, ben) == [0, 1, 2, 3]
 
 
-def test_a_consumer_that_was_left_behind_is_told_that_its_group_is_another() -> None:
+def test_a_consumer_that_was_thrown_out_may_come_again() -> None:
     book = mixed_book()
-    _, _, new = mixed_group(book)
+    ana, ben, new = mixed_group(book)
     book.remove(LeavingMember("new"))
     with pytest.raises(ProtocolError) as error:
         new.heartbeat()
-    assert error.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert error.value.code is ErrorCode.UNKNOWN_MEMBER_ID
+    new.join()
+    assert book.kind == "consumer"
+    converge_mixed(ana, ben, new)
+    assert all_owned(ana, ben, new) == [0, 1, 2, 3]
 
 
 def test_administrators_see_a_classic_group() -> None:

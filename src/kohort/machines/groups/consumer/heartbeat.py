@@ -174,11 +174,21 @@ def _group_to_attend(state: GroupsState, command: ConsumerGroupHeartbeat) -> Con
     if isinstance(group, ConsumerGroup):
         return group
     if command.member_epoch != 0:
-        problem = f"Consumer group {command.group_id} not found."
-        if group is not None:
-            problem = f"Group {command.group_id} is not a consumer group."
-        raise ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
+        raise _nothing_to_attend(command, group)
     return ConsumerGroup(command.group_id, state.topics) if group is None else upgraded(state, group)
+
+
+def _nothing_to_attend(command: ConsumerGroupHeartbeat, group: ClassicGroup | None) -> ProtocolError:
+    """A consumer that was thrown out of a group that has left its protocol since may come again, which brings the group
+    back. Kafka tells it that there is no such group, for which most clients end for good."""
+    if group is None:
+        return ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {command.group_id} not found.")
+    if group.members and group.is_consumers:
+        return ProtocolError(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"Member {command.member_id} is not a member of group {command.group_id}, which is a classic one by now.",
+        )
+    return ProtocolError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {command.group_id} is not a consumer group.")
 
 
 def _begin_group(state: GroupsState, group: ConsumerGroup, draft: Draft) -> ConsumerGroup:
