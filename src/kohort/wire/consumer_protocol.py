@@ -15,6 +15,7 @@ from kohort.wire.primitives import Reader, Writer
 _FIRST_WITH_OWNED_PARTITIONS: Final = 1
 _FIRST_WITH_GENERATION: Final = 2
 _FIRST_WITH_RACK: Final = 3
+_LAST_VERSION: Final = 3
 
 
 def decode_subscription(data: bytes) -> Subscription | None:
@@ -45,8 +46,9 @@ def decode_assignment(data: bytes) -> ConsumerAssignment | None:
 
 
 def encode_assignment(version: int, assignment: ConsumerAssignment) -> bytes:
+    """A later version than is known here is written as the last one that is."""
     writer = Writer()
-    writer.fixed("h", version)
+    writer.fixed("h", min(version, _LAST_VERSION))
     writer.count(len(assignment.partitions))
     for topic, partitions in assignment.partitions.items():
         writer.string(topic)

@@ -234,6 +234,15 @@ def test_an_assignment_comes_in_the_version_that_the_member_subscribed_with() ->
         assert int.from_bytes(ana.synced.answer.assignment[:2], "big") == version
 
 
+def test_a_version_that_nobody_knows_yet_is_answered_in_the_last_one_that_is_known() -> None:
+    book = mixed_book()
+    consumer_group(book)
+    ana = ClassicConsumer(book, "ana", version=4)
+    ana.rejoin()
+    assert ana.synced is not None
+    assert int.from_bytes(ana.synced.answer.assignment[:2], "big") == 3
+
+
 def test_what_was_sent_of_the_protocol_comes_back() -> None:
     book = mixed_book()
     ana, _ = with_classic(book)
