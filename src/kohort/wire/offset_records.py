@@ -45,8 +45,10 @@ _TOPIC_ID_SIZE: Final = 16
 _REMEMBERED_FORMS: Final = 1024
 _ATTRIBUTES: Final = b"\0\0"
 """None, and no time between the record and its batch."""
+_FIRST_WITH_DELTA_OF_TWO: Final = 64
+"""The place in a batch from which on a record says it in two bytes."""
 _FIRST_WITH_LONG_DELTA: Final = 8192
-"""The place in a batch from which on it takes three bytes."""
+"""The place from which on it takes three: no batch of offsets has so many records."""
 _SLOTS: Final = 8
 
 
@@ -54,27 +56,40 @@ _SLOTS: Final = 8
 
 
 def write_commit(writer: BatchWriter, record: OffsetCommitRecord) -> None:
-    count = len(record.partitions)
-    deltas = _deltas()[writer.count : writer.count + count]
-    delta_size = len(deltas[0]) if len(deltas) == count else 0
-    if record.metadata or record.expire_timestamp_ms is not None or not delta_size or len(deltas[-1]) != delta_size:
+    if record.metadata or record.expire_timestamp_ms is not None:
         _write_one_by_one(writer, record)
         return
-    form = _form(record.group_id, record.topic, record.topic_id, record.partitions, delta_size)
-    slots = form.slots.copy()
-    slots[1::_SLOTS] = deltas
-    slots[5::_SLOTS] = record.offsets
-    slots[6::_SLOTS] = record.leader_epochs
-    slots[7::_SLOTS] = (_EMPTY + _TIMESTAMP.pack(record.commit_timestamp_ms) + form.tail,) * count
-    writer.payload += form.struct.pack(*slots)
-    writer.count += count
+    tail = _EMPTY + _TIMESTAMP.pack(record.commit_timestamp_ms)
+    count, begin = len(record.partitions), 0
+    while begin < count:
+        if writer.count >= _FIRST_WITH_LONG_DELTA:
+            writer.close_batch()
+        # Records lie alike as long as their places in the batch take equally many bytes.
+        alike_until = _FIRST_WITH_DELTA_OF_TWO if writer.count < _FIRST_WITH_DELTA_OF_TWO else _FIRST_WITH_LONG_DELTA
+        end = min(count, begin + alike_until - writer.count)
+        _write_alike(writer, record, slice(begin, end), tail)
+        begin = end
     if len(writer.payload) >= LARGE_BATCH:
         writer.close_batch()
 
 
+def _write_alike(writer: BatchWriter, record: OffsetCommitRecord, part: slice, tail: bytes) -> None:
+    partitions = record.partitions[part]
+    count = len(partitions)
+    deltas = _deltas()[writer.count : writer.count + count]
+    form = _form(record.group_id, record.topic, record.topic_id, partitions, len(deltas[0]))
+    slots = form.slots.copy()
+    slots[1::_SLOTS] = deltas
+    slots[5::_SLOTS] = record.offsets[part]
+    slots[6::_SLOTS] = record.leader_epochs[part]
+    slots[7::_SLOTS] = (tail + form.tail,) * count
+    writer.payload += form.struct.pack(*slots)
+    writer.count += count
+
+
 @cache
 def _deltas() -> list[bytes]:
-    """The first places in a batch, as records have them: more than a large batch has records, nearly always."""
+    """The first places in a batch, as records have them."""
     return [_varint(delta) for delta in range(_FIRST_WITH_LONG_DELTA)]
 
 
