@@ -56,6 +56,11 @@ def test_a_consumer_is_held_for_less_than_the_interval_that_it_was_told() -> Non
     assert push.consumer_hold_ms(client("kgo"), 0) == 0, "it knows no interval yet"
 
 
+def test_a_consumer_that_counts_its_interval_from_the_answer_is_held_for_a_third_of_its_session_at_most() -> None:
+    push = Push(BrokerSettings(group_consumer_session_timeout_ms=4500))
+    assert push.consumer_hold_ms(client("kgo"), 2000) == 1500
+
+
 def test_a_classic_member_is_held_for_a_third_of_its_session_at_most() -> None:
     assert Push(BrokerSettings()).classic_hold_ms(client("librdkafka"), 6000, is_static=False) == 2000
 

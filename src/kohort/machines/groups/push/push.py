@@ -26,6 +26,7 @@ class Push:
     def __init__(self, settings: BrokerSettings) -> None:
         self._is_enabled: Final = settings.group_push_enable
         self._interval_ms: Final = settings.group_consumer_heartbeat_interval_ms
+        self._session_timeout_ms: Final = settings.group_consumer_session_timeout_ms
         self.breaker: Final = Breaker()
 
     def consumer_interval_ms(self, members: int) -> int:
@@ -40,7 +41,7 @@ class Push:
         bearing = bearing_of(origin)
         if bearing.consumer_margin_ms:
             return self._worth_while_ms(origin, told_interval_ms - bearing.consumer_margin_ms)
-        return self._worth_while_ms(origin, bearing.consumer_ms)
+        return self._worth_while_ms(origin, min(bearing.consumer_ms, self._session_timeout_ms // 3))
 
     def join_hold_ms(self, origin: Origin) -> int:
         """Of a consumer that joins. If it joins again, it may still have the interval from before."""
