@@ -147,6 +147,37 @@ def test_a_heartbeat_that_makes_no_sense_is_an_invalid_request(
     assert refusal(book, command) == (ErrorCode.INVALID_REQUEST, message)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"group_id": "g" * 32_768},
+        {"member_id": "m" * 32_768},
+        {"member_id": "ü" * 16_384},
+        {"instance_id": "i" * 32_768},
+        {"rack_id": "r" * 32_768},
+        {"subscribed_topic_regex": "a" * 32_768},
+        {"server_assignor": "a" * 32_768},
+        {"subscribed_topic_names": ("orders", "o" * 32_768)},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_name_that_no_record_has_room_for_is_an_invalid_request(book: GroupBook, fields: dict[str, str]) -> None:
+    too_long = (ErrorCode.INVALID_REQUEST, "A name of more than 32767 bytes was sent.")
+    assert refusal(book, JOIN._replace(**fields)) == too_long
+    Consumer(book, "a").join()
+    assert refusal(book, ALIVE._replace(**fields)) == too_long
+
+
+def test_names_may_be_as_long_as_a_record_has_room_for(book: GroupBook) -> None:
+    assert book.say(JOIN._replace(member_id="ü" * 16_383, rack_id="r" * 32_767)).error_code == 0
+
+
+def test_more_names_than_a_record_has_room_for_are_refused() -> None:
+    book = group_book(settings=BrokerSettings(message_max_bytes=10_000))
+    names = tuple(f"{'t' * 100}{number}" for number in range(100))
+    assert refusal(book, JOIN._replace(subscribed_topic_names=names))[0] is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def test_an_assignor_that_nobody_knows_is_refused(book: GroupBook) -> None:
     assert refusal(book, JOIN._replace(server_assignor="best")) == (
         ErrorCode.UNSUPPORTED_ASSIGNOR,

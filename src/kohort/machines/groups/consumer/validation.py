@@ -3,13 +3,19 @@
 Next hop: heartbeat.py goes on with those that are sound.
 """
 
+from typing import Final
+
+from kohort.machines.groups.classic.join import LONGEST_NAME_BYTES
 from kohort.machines.groups.consumer.member import LEAVE_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from kohort.model.commands.groups import NO_TIMEOUT_MS, ConsumerGroupHeartbeat
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.settings import BrokerSettings
 
+MOST_BYTES_OF_A_LETTER: Final = 4
+
 
 def check_heartbeat(command: ConsumerGroupHeartbeat, settings: BrokerSettings) -> None:
+    _check_lengths(command, settings)
     epoch = command.member_epoch
     if command.requires_member_id or epoch > 0 or epoch == LEAVE_EPOCH:
         _check_not_blank(command.member_id, "MemberId")
@@ -28,6 +34,18 @@ def check_heartbeat(command: ConsumerGroupHeartbeat, settings: BrokerSettings) -
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {command.server_assignor} is not supported. Supported assignors: {', '.join(supported)}.",
         )
+
+
+def _check_lengths(command: ConsumerGroupHeartbeat, settings: BrokerSettings) -> None:
+    """Records have room for so much. Kafka closes the connection on a longer name, and fails to write longer lists."""
+    names = command.subscribed_topic_names or ()
+    texts = (command.group_id, command.member_id, command.instance_id, command.rack_id, command.subscribed_topic_regex)
+    for text in (*texts, command.server_assignor, *names):
+        if text and len(text) * MOST_BYTES_OF_A_LETTER > LONGEST_NAME_BYTES:
+            is_short = len(text.encode()) <= LONGEST_NAME_BYTES
+            _check(is_short, f"A name of more than {LONGEST_NAME_BYTES} bytes was sent.")
+    if sum(map(len, names)) > settings.message_max_bytes:
+        raise ProtocolError(ErrorCode.UNKNOWN_SERVER_ERROR, "The member's subscription is too large to be written.")
 
 
 def _check_join(command: ConsumerGroupHeartbeat) -> None:
