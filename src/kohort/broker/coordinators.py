@@ -65,6 +65,7 @@ _CHECKS_PER_TIMEOUT: Final = 10
 """Nobody is told of offsets.commit.timeout.ms later than by this part of it."""
 _LOADING_PATIENCE_S: Final = 0.5
 _REMEMBERED_GROUPS: Final = 65_536
+_LONGEST_REMEMBERED_ID: Final = 100
 
 
 class MakeShard(Protocol):
@@ -75,17 +76,25 @@ class MakeShard(Protocol):
 AskCatalog = Callable[[OrgId, object, AnswerTo], None]
 
 
-@lru_cache(_REMEMBERED_GROUPS)
 def partition_of_group(group_id: str, partitions: int) -> int:
     """Where Kafka puts a group: by the hash that Java gives its id."""
-    utf_16 = group_id.encode("utf-16-be", "surrogatepass")
+    hashed = _remembered_hash(group_id) if len(group_id) <= _LONGEST_REMEMBERED_ID else _java_hash(group_id)
+    return hashed % partitions
+
+
+def _java_hash(text: str) -> int:
+    """Without its sign."""
+    utf_16 = text.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for unit in unpack(f">{len(utf_16) // 2}H", utf_16):
         hashed = (31 * hashed + unit) & 0xFFFFFFFF
     if hashed >= 1 << 31:
         hashed = (1 << 32) - hashed
     # The least number has no positive counterpart in 32 bits: Kafka takes 0.
-    return 0 if hashed == 1 << 31 else hashed % partitions
+    return 0 if hashed == 1 << 31 else hashed
+
+
+_remembered_hash = lru_cache(_REMEMBERED_GROUPS)(_java_hash)
 
 
 class _Waiting:

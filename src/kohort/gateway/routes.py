@@ -21,6 +21,8 @@ class Route(NamedTuple):
     encode: Callable[[int, Message], list[Buffer]]
 
 
+_SMALL_ANSWER: Final = 4096
+"""Bytes of an answer that may be remembered."""
 _CORRELATION_ID_BEGIN: Final = 4
 _CORRELATION_ID_END: Final = 8
 
@@ -51,7 +53,7 @@ def _remembering(encode: Callable[[int, Message], list[Buffer]]) -> Callable[[in
         frame = b"".join(encode(0, message))
         return frame[:_CORRELATION_ID_BEGIN], frame[_CORRELATION_ID_END:]
 
-    frames = Recurring(halves)
+    frames = Recurring(halves, lambda halves: len(halves[1]) <= _SMALL_ANSWER)
 
     def encode_or_remember(correlation_id: int, message: Message) -> list[Buffer]:
         before, behind = frames.made_of(message)

@@ -43,6 +43,8 @@ _EMPTY: Final = b"\1"
 _NO_HEADERS: Final = b"\0"
 _TOPIC_ID_SIZE: Final = 16
 _REMEMBERED_FORMS: Final = 1024
+_MOST_AT_ONCE: Final = 128
+"""Records that one struct writes: clients decide how many there are, and what is remembered must be bounded."""
 _ATTRIBUTES: Final = b"\0\0"
 """None, and no time between the record and its batch."""
 _FIRST_WITH_DELTA_OF_TWO: Final = 64
@@ -66,7 +68,7 @@ def write_commit(writer: BatchWriter, record: OffsetCommitRecord) -> None:
             writer.close_batch()
         # Records lie alike as long as their places in the batch take equally many bytes.
         alike_until = _FIRST_WITH_DELTA_OF_TWO if writer.count < _FIRST_WITH_DELTA_OF_TWO else _FIRST_WITH_LONG_DELTA
-        end = min(count, begin + alike_until - writer.count)
+        end = min(count, begin + alike_until - writer.count, begin + _MOST_AT_ONCE)
         _write_alike(writer, record, slice(begin, end), tail)
         begin = end
     if len(writer.payload) >= LARGE_BATCH:

@@ -34,7 +34,7 @@ _GENERATION: Final = Struct(">i")
 _PARTITION: Final = Struct(">iqi")
 _PLAIN_PARTITION: Final = Struct(">iqiBB")
 """A partition whose metadata is empty or null, and that has no tagged fields."""
-_NO_METADATA: Final = (0, 1)
+_MOST_AT_ONCE: Final = 256
 _TOPIC_ID_SIZE: Final = 16
 _REMEMBERED: Final = 1024
 
@@ -96,7 +96,7 @@ Columns = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str | N
 
 def _partitions(frame: memoryview, position: int, count: int) -> tuple[Columns, int]:
     size = count * _PLAIN_PARTITION.size
-    if position + size <= len(frame):
+    if count <= _MOST_AT_ONCE and position + size <= len(frame):
         fields = _plain(count).unpack_from(frame, position)
         metadata = fields[3::5]
         if not any(fields[4::5]) and (not metadata or max(metadata) <= 1):

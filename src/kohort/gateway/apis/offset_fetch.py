@@ -27,6 +27,8 @@ from kohort.wire.messages import request_decoder
 from kohort.wire.recurring_requests import remembering
 
 OFFSET_FETCH_KEY: Final = 9
+_FEW_PARTITIONS: Final = 100
+"""An answer about no more of them may be remembered."""
 _GROUP_ERROR_SINCE = 2
 _REQUIRE_STABLE_SINCE = 7
 _MANY_GROUPS_SINCE = 8
@@ -45,7 +47,13 @@ class GroupsMessage(NamedTuple):
     throttle_time_ms: int = 0
 
 
-_MESSAGES_OF_ONE: Final = Recurring[OffsetFetchAnswer, GroupsMessage](lambda answer: GroupsMessage((answer,)))
+def _is_small(message: GroupsMessage) -> bool:
+    return sum(len(topic.partitions) for topic in message.groups[0].topics) <= _FEW_PARTITIONS
+
+
+_MESSAGES_OF_ONE: Final = Recurring[OffsetFetchAnswer, GroupsMessage](
+    lambda answer: GroupsMessage((answer,)), _is_small
+)
 
 
 # Reading

@@ -15,6 +15,9 @@ from kohort.model.commands.groups import OffsetFetchAnswer, TopicOffsetsQuery
 from kohort.model.ids import TopicId
 from kohort.model.records.groups import OffsetCommitRecord, RemoveOffsetRecord
 
+_MOST_ANSWERS: Final = 256
+_FEW_PARTITIONS: Final = 100
+"""An answer about more of them is not remembered."""
 _ALWAYS_BEARABLE: Final = 64
 """How many columns may be kept that no longer count, however few count."""
 
@@ -162,6 +165,8 @@ class CommittedOffsets:
 
     def __init__(self) -> None:
         self._by_group: Final[dict[str, GroupOffsets]] = {}
+        self._answered: Final[list[GroupOffsets]] = []
+        """One for each answer that was remembered, so that there are never too many."""
 
     def put(self, record: OffsetCommitRecord) -> None:
         group = self._by_group.get(record.group_id)
@@ -179,6 +184,17 @@ class CommittedOffsets:
             del group.topics[record.topic]
             if not group.topics:
                 del self._by_group[record.group_id]
+
+    def remember(self, group_id: str, asked: Asked, topics: Topics, answer: OffsetFetchAnswer) -> None:
+        group = self._by_group.get(group_id)
+        if group is None or sum(len(topic.partitions) for topic in answer.topics) > _FEW_PARTITIONS:
+            return
+        if len(self._answered) >= _MOST_ANSWERS:
+            for each in self._answered:
+                each.answers.clear()
+            self._answered.clear()
+        self._answered.append(group)
+        group.answers[asked] = (topics, answer)
 
     def kept_of(self, group_id: str) -> GroupOffsets:
         return self._by_group.get(group_id, NO_OFFSETS)

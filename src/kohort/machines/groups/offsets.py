@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from kohort.machines.contract import Token
-from kohort.machines.groups.committed import NO_OFFSETS, TopicOffsets
+from kohort.machines.groups.committed import TopicOffsets
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import (
@@ -36,8 +36,8 @@ from kohort.model.records.groups import OffsetCommitRecord, RemoveOffsetRecord
 from kohort.model.topics import Topic
 
 _REMEMBERED_ANSWERS: Final = 4096
-_REMEMBERED_QUESTIONS: Final = 16
-"""Of each group."""
+_FEW_PARTITIONS: Final = 100
+"""The answer to a commit of no more of them is remembered."""
 
 Codes = tuple[ErrorCode, ...]
 """What becomes of each partition of a topic, in the order of the request."""
@@ -166,15 +166,17 @@ def _answer_commit(command: OffsetCommit, outcomes: list[Codes], token: Token, d
     draft.answer(token, OffsetCommitAnswer(tuple(topics)))
 
 
-@lru_cache(_REMEMBERED_ANSWERS)
 def _all_committed(topics: tuple[tuple[str, tuple[int, ...], TopicId], ...]) -> OffsetCommitAnswer:
-    """Remembered, since members commit the same partitions again and again."""
     return OffsetCommitAnswer(
         tuple(
             TopicCommitted(name, tuple(PartitionCommitted(index, ErrorCode.NONE) for index in indexes), topic_id)
             for name, indexes, topic_id in topics
         )
     )
+
+
+_remembered_commit = lru_cache(_REMEMBERED_ANSWERS)(_all_committed)
+"""Members commit the same partitions again and again."""
 
 
 # OffsetFetch
@@ -190,10 +192,7 @@ def answer_offset_fetch(state: GroupsState, command: OffsetFetch) -> OffsetFetch
     if asked_of is state.topics and answer is not None:
         return answer
     answer = OffsetFetchAnswer(command.group_id, _fetched_topics(state, command, offsets.topics))
-    if offsets is not NO_OFFSETS:
-        if len(offsets.answers) >= _REMEMBERED_QUESTIONS:
-            offsets.answers.clear()
-        offsets.answers[command.topics] = (state.topics, answer)
+    state.offsets.remember(command.group_id, command.topics, state.topics, answer)
     return answer
 
 
