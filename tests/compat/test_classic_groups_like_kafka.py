@@ -26,6 +26,7 @@ from tests.compat.group_wire import (
     SYNC_GROUP,
     GroupConnection,
     Protocols,
+    subscription,
 )
 
 CONVERSATIONS = 10
@@ -36,8 +37,8 @@ QUIET_S = 0.08
 """What is not answered after that waits for somebody else."""
 PATIENCE_S = 5.0
 
-RANGE, RANGE_OF_OTHER_TOPICS = ("range", b"topics"), ("range", b"other topics")
-ROUND_ROBIN = ("roundrobin", b"topics")
+RANGE, RANGE_OF_OTHER_TOPICS = ("range", subscription("orders")), ("range", subscription("bills"))
+ROUND_ROBIN = ("roundrobin", subscription("orders"))
 
 
 class Step(NamedTuple):
@@ -219,11 +220,17 @@ def test_the_same_requests_get_the_same_answers(brokers: tuple[BrokerProcess, Br
             side.say(step)
         wait_for_answers(kohort, kafka)
         ours, theirs = kohort.hear(), kafka.hear()
-        said.append((step, theirs))
+        said.append((step, ours, theirs))
+        story = "\n".join(map(str, said))
+        assert codes(ours) == codes(theirs), story
         if leaders(ours) != leaders(theirs):
             break
-        assert ours == theirs, "\n".join(map(str, said))
+        assert ours == theirs, story
     kohort.close(), kafka.close()
+
+
+def codes(heard: dict[int, Any]) -> dict[int, ErrorCode]:
+    return {member: answer[0] for member, answer in heard.items()}
 
 
 def leaders(heard: dict[int, Any]) -> set[str]:
