@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol
 
 import pytest
@@ -71,8 +72,8 @@ def member_starter(java: Callable[[], JavaConsumers]) -> Iterator[StartMember]:
         return member
 
     yield start
-    for member in started:
-        member.close()
+    with ThreadPoolExecutor(max(len(started), 1)) as closers:
+        list(closers.map(Member.close, started))
     assert [error for member in started for error in member.errors] == []
 
 

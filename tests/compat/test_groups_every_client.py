@@ -131,6 +131,7 @@ def doomed(tmp_path: Path) -> Iterator[DoomedMembers]:
     members.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_the_heirs_of_killed_members_go_on_from_their_commits(
     target: str, broker: BrokerProcess, make_topic: MakeTopic, start_member: StartMember, doomed: DoomedMembers
@@ -231,11 +232,21 @@ def test_members_of_different_clients_share_a_group(
     assert all_values(*members) == numbers(0, 120)
 
 
-@pytest.mark.kafka
-def test_nobody_rebalances_because_the_broker_was_killed(start_broker: StartBroker, start_member: StartMember) -> None:
+@pytest.fixture
+def killed_broker(start_broker: StartBroker) -> BrokerProcess:
+    """A broker for tests to kill, with a topic "t" of four partitions."""
     broker = start_broker()
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.create_topics([NewTopic("t", 4, 1)])["t"].result(30)
+    return broker
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+def test_nobody_rebalances_because_the_broker_was_killed(
+    killed_broker: BrokerProcess, start_member: StartMember
+) -> None:
+    broker = killed_broker
     produce_evenly(broker, "t", 4, numbers(0, 40))
     groups = {kind: [start_member(kind, broker, str(kind), ["t"]) for _ in range(2)] for kind in EVERY_KIND}
     for members in groups.values():
@@ -253,3 +264,26 @@ def test_nobody_rebalances_because_the_broker_was_killed(start_broker: StartBrok
     for kind, members in groups.items():
         assert members[0].committed(min(members[0].owned)) in (10, 20), kind  # some commit by themselves, too
         assert all_values(*members) == numbers(0, 80), kind
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+def test_groups_come_together_though_the_broker_is_killed_while_they_rebalance(
+    killed_broker: BrokerProcess, start_member: StartMember
+) -> None:
+    broker = killed_broker
+    kinds = (*LIBRDKAFKA[2:], *JAVA[1:], KAFKA_PYTHON[0], *AIOKAFKA)
+    groups = {kind: [start_member(kind, broker, str(kind), ["t"]) for _ in range(2)] for kind in kinds}
+    for members in groups.values():
+        wait_until_shared(members, 4)
+    for kind, members in groups.items():
+        members.append(start_member(kind, broker, str(kind), ["t"]))
+    wait_until(lambda: any(members[2].owned for members in groups.values()), "a group went on to rebalance")
+    broker.kill()
+    broker.start()
+    for members in groups.values():
+        wait_until_shared(members, 4)
+    produce_evenly(broker, "t", 4, numbers(0, 40))
+    for kind, members in groups.items():
+        wait_until_read(members, 40)
+        assert all_values(*members) == numbers(0, 40), kind

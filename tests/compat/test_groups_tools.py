@@ -207,6 +207,7 @@ def read_internal_topic(kafka_tools: KafkaTools, topic: str, *options: str) -> l
     return records
 
 
+@pytest.mark.slow
 def test_kafkas_formatters_read_what_is_kept_of_commits_and_groups(
     kafka_tools: KafkaTools, broker: BrokerProcess, topic: str, start_member: StartMember
 ) -> None:
