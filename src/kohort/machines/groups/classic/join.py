@@ -70,14 +70,11 @@ def check_request(settings: BrokerSettings, command: JoinGroup) -> None:
 
 
 def _group_to_join(state: GroupsState, command: JoinGroup, draft: Draft) -> ClassicGroup:
-    """The group, made if this is its first member. One that followed the consumer protocol goes on as a classic one."""
+    """The group, made if this is its first member. One that followed the consumer protocol, and is empty (or migration/
+    would have been asked), goes on as a classic one."""
     group = state.groups.get(command.group_id)
     if isinstance(group, ClassicGroup):
         return group
-    if group is not None and group.members:
-        raise ProtocolError(
-            ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Group {command.group_id} follows the consumer protocol."
-        )
     if command.member_id:
         raise ProtocolError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {command.group_id} has no member {command.member_id}.")
     if not command.protocol_type or not command.protocols:
