@@ -7,7 +7,17 @@ import pytest
 
 from kohort.broker.coordinators import OFFSETS_TOPIC, partition_of_group
 from kohort.broker.shard import Shard
-from kohort.model.commands.catalog import DeleteTopics, Metadata, TopicQuery
+from kohort.model.commands.catalog import (
+    AlterConfigs,
+    ConfigChange,
+    ConfigOperation,
+    DeleteTopics,
+    Metadata,
+    Resource,
+    ResourceChanges,
+    ResourceType,
+    TopicQuery,
+)
 from kohort.model.commands.groups import (
     ConnectionLost,
     ConsumerGroupHeartbeat,
@@ -194,7 +204,7 @@ def test_only_shards_that_heard_of_a_connection_hear_that_it_is_lost(
     assert told == [(partition_of_group("a", 5), 2)]
 
 
-# The store in the way
+# What groups are given
 
 
 def test_a_deleted_group_is_gone_for_good(broker: BrokerInMemory) -> None:
@@ -234,3 +244,15 @@ def test_whoever_waits_for_other_members_or_comes_later_hears_that_the_broker_st
     assert waiting.answer.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert broker.ask(fetch("g")).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     broker.stop()
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_group_is_led_as_it_was_configured(broker: BrokerInMemory, is_restarted: bool) -> None:
+    changes = (ConfigChange("consumer.heartbeat.interval.ms", ConfigOperation.SET, "7000"),)
+    broker.ask(heartbeat("other", 2))
+    broker.ask(AlterConfigs((ResourceChanges(Resource(ResourceType.GROUP_CONFIG, "g"), changes),)))
+    if is_restarted:
+        broker.restart()
+        broker.advance(10)
+    assert broker.ask(heartbeat("g", 1)).heartbeat_interval_ms == 7000
+    assert broker.ask(heartbeat("yet another", 3)).heartbeat_interval_ms == 1000

@@ -47,7 +47,13 @@ from kohort.model.commands.data import (
 from kohort.model.commands.groups import ConnectionLost, ListGroups
 from kohort.model.errors import ProtocolError, Refused
 from kohort.model.ids import DEFAULT_ORG, OrgId
-from kohort.model.records.catalog import BrokerConfigsRecord, CatalogRecord, RemoveTopicRecord, TopicRecord
+from kohort.model.records.catalog import (
+    BrokerConfigsRecord,
+    CatalogRecord,
+    GroupConfigsRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from kohort.model.records.groups import GroupsRecord
 from kohort.model.settings import BrokerSettings, overlaid
 from kohort.model.topic_settings import topic_config
@@ -226,6 +232,8 @@ class Broker:
             case RemoveTopicRecord(org_id, name, topic_id):
                 self._coordinators.remove_topic(org_id, name)
                 self._partitions.remove(org_id, name, topic_id)
+            case GroupConfigsRecord(org_id, group_id, configs):
+                self._coordinators.put_group_configs(org_id, group_id, configs)
             case BrokerConfigsRecord(broker_name):
                 self._broker_configs[broker_name] = record
                 self._put_settings_in_force()

@@ -25,6 +25,7 @@ from kohort.model.commands.groups import (
     ConsumerGroupHeartbeat,
     DeleteGroup,
     DescribeGroup,
+    GroupConfigsChanged,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
@@ -130,7 +131,18 @@ class _Waiting:
 class _Org:
     """One org's topics and shards."""
 
-    __slots__ = ("heard_of", "loading", "org_id", "removed", "shards", "told_topics", "topics", "waiting", "was_told")
+    __slots__ = (
+        "group_configs",
+        "heard_of",
+        "loading",
+        "org_id",
+        "removed",
+        "shards",
+        "told_topics",
+        "topics",
+        "waiting",
+        "was_told",
+    )
 
     def __init__(self, org_id: OrgId) -> None:
         self.org_id = org_id
@@ -143,6 +155,7 @@ class _Org:
         self.shards: Sequence[Shard[GroupsRecord]] = ()
         """By partition of the offsets topic; none as long as there is no such topic."""
         self.waiting: list[_Waiting] = []
+        self.group_configs: Mapping[str, Mapping[str, str]] = {}
         self.loading: Task[None] | None = None
         self.heard_of: Final[dict[int, dict[int, None]]] = {}
         """By connection, the shards that heard of it: only they need to know that it was lost."""
@@ -290,6 +303,7 @@ class Coordinators:
 
     def _on_loaded(self, org: _Org, partition: int) -> None:
         topics = TopicsChanged(org.told_topics, (), self._settings.broker_rack)
+        org.shards[partition].handle(org.org_id, GroupConfigsChanged(org.group_configs), _ignore)
         org.shards[partition].handle(org.org_id, topics, _ignore)
         here = [each for each in org.waiting if org.partition_of(each.group_id) == partition]
         if here:
@@ -320,6 +334,15 @@ class Coordinators:
             self._close(org)
         org.removed.append(topic)
         self._tell_soon(org)
+
+    def put_group_configs(self, org_id: OrgId, group_id: str, configs: Mapping[str, str]) -> None:
+        """A group was given settings of its own."""
+        org = self._org(org_id)
+        others = {each: its_own for each, its_own in org.group_configs.items() if each != group_id}
+        org.group_configs = {**others, group_id: configs} if configs else others
+        if org.shards:
+            changed = GroupConfigsChanged(org.group_configs)
+            org.shards[org.partition_of(group_id)].handle(org_id, changed, _ignore)
 
     def _open(self, org: _Org) -> None:
         """Groups stay where their hashes put them: partitions that the topic is given later are not used before the

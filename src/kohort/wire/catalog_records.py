@@ -12,6 +12,7 @@ from kohort.model.records.catalog import (
     BrokerRecord,
     CatalogRecord,
     ClusterRecord,
+    GroupConfigsRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
@@ -30,6 +31,7 @@ _KINDS: Final[dict[int, type]] = {
     4: BrokerConfigsRecord,
     5: TopicRecord,
     6: RemoveTopicRecord,
+    7: GroupConfigsRecord,
 }
 _CODECS: Final[dict[bytes, Codec[Any]]] = {bytes((kind, _VERSION)): codec(each) for kind, each in _KINDS.items()}
 _KEYS: Final[dict[type, bytes]] = {each: bytes((kind, _VERSION)) for kind, each in _KINDS.items()}

@@ -1,7 +1,7 @@
-"""Changing settings of topics and brokers, each resource of a request for itself, in Kafka's words for why not.
+"""Changing settings of topics, brokers and groups, each resource of a request for itself, in Kafka's words for why not.
 
-Values are kept in the one spelling that setting.render gives them. Loggers, groups and client metrics have no settings
-to change yet, and say so.
+Values are kept in the one spelling that setting.render gives them. Loggers and client metrics have no settings to
+change yet, and say so.
 """
 
 from collections import Counter
@@ -23,8 +23,9 @@ from kohort.model.commands.catalog import (
     ResourceType,
 )
 from kohort.model.errors import ErrorCode, ProtocolError
+from kohort.model.group_settings import GROUP_SETTINGS, checked_group_configs, synonym_of
 from kohort.model.ids import OrgId
-from kohort.model.records.catalog import BrokerConfigsRecord, CatalogRecord, TopicRecord
+from kohort.model.records.catalog import BrokerConfigsRecord, CatalogRecord, GroupConfigsRecord, TopicRecord
 from kohort.model.setting import ConfigError, Setting, Value, parse, render
 from kohort.model.settings import BROKER_SETTINGS, value_of
 from kohort.model.topic_settings import TOPIC_SETTINGS, checked_configs, inherited
@@ -59,7 +60,7 @@ def _alter(state: CatalogState, org_id: OrgId, changes: ResourceChanges, replace
         case ResourceType.GROUP_CONFIG:
             if not resource.resource_name:
                 raise ProtocolError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-            return _alter_nothing(changes, ErrorCode.INVALID_CONFIG, "Unknown group config name: {}")
+            return _alter_group(state, org_id, changes, replace_all)
         case ResourceType.CLIENT_METRICS:
             if not resource.resource_name:
                 raise ProtocolError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
@@ -121,6 +122,24 @@ def _alter_broker(state: CatalogState, changes: ResourceChanges, replace_all: bo
     except ConfigError as error:
         raise ProtocolError(ErrorCode.INVALID_REQUEST, str(error)) from None
     return [BrokerConfigsRecord(name, checked)] if checked != own else []
+
+
+# Groups
+
+
+def _alter_group(
+    state: CatalogState, org_id: OrgId, changes: ResourceChanges, replace_all: bool
+) -> list[CatalogRecord]:
+    """A group may be configured before it exists, and keeps that when it is deleted, as in Kafka."""
+    group_id = changes.resource.resource_name
+    own = state.group_configs.get((org_id, group_id), {})
+    owner = _Owner(own, GROUP_SETTINGS, lambda setting_name: value_of(state.settings, synonym_of(setting_name)))
+    configs = _changed(owner, changes, replace_all)
+    try:
+        checked = checked_group_configs(configs, state.settings)
+    except ConfigError as error:
+        raise ProtocolError(ErrorCode.INVALID_CONFIG, str(error)) from None
+    return [GroupConfigsRecord(org_id, group_id, checked)] if checked != own else []
 
 
 def _check_is_this_broker(state: CatalogState, broker_name: str, refusal: str) -> None:

@@ -1,4 +1,4 @@
-"""What settings a topic or a broker has, where each value comes from, and what would stand in for it."""
+"""What settings a topic, a broker or a group has, where each value comes from, and what would stand in for it."""
 
 from collections.abc import Iterator
 
@@ -19,6 +19,7 @@ from kohort.model.commands.catalog import (
     ResourceType,
 )
 from kohort.model.errors import ErrorCode, ProtocolError
+from kohort.model.group_settings import GROUP_SETTINGS, synonym_of
 from kohort.model.ids import OrgId
 from kohort.model.setting import Setting, render
 from kohort.model.settings import BROKER_SETTINGS, value_of
@@ -51,7 +52,7 @@ def handle_describe_configs(state: CatalogState, org_id: OrgId, command: Describ
 def handle_list_config_resources(
     state: CatalogState, org_id: OrgId, command: ListConfigResources, moment: Moment
 ) -> Outcome:
-    """Groups and client metrics are listed when they have settings; none of them can have any yet."""
+    """Groups are listed when they have settings of their own; client metrics can have none yet."""
     wanted = command.resource_types or _LISTABLE
     if not set(wanted) <= set(_LISTABLE):
         return Outcome((), ConfigResourcesListed(ErrorCode.UNSUPPORTED_VERSION, ()))
@@ -61,6 +62,9 @@ def handle_list_config_resources(
     for resource_type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
         if resource_type in wanted:
             resources += (Resource(resource_type, str(broker.broker_id)) for broker in state.live_brokers())
+    if ResourceType.GROUP_CONFIG in wanted:
+        groups = (group_id for owner, group_id in state.group_configs if owner == org_id)
+        resources += (Resource(ResourceType.GROUP_CONFIG, group_id) for group_id in groups)
     return Outcome((), ConfigResourcesListed(ErrorCode.NONE, tuple(resources)))
 
 
@@ -93,7 +97,7 @@ class Description:
                 return ()
             case ResourceType.GROUP_CONFIG:
                 _check_is_named(name, "Group name")
-                return ()
+                return self._of_group(org_id, name)
             case ResourceType.CLIENT_METRICS:
                 _check_is_named(name, "Client metrics subscription name")
                 return ()
@@ -139,6 +143,17 @@ class Description:
             )
             for name, value in self._state.broker_configs.get(EVERY_BROKER, {}).items()
         )
+
+    def _of_group(self, org_id: OrgId, group_id: str) -> tuple[ConfigEntry, ...]:
+        """Every setting of a group, whether or not there is such a group."""
+        configs = self._state.group_configs.get((org_id, group_id), {})
+        entries = []
+        for name, setting in GROUP_SETTINGS.items():
+            inherited = tuple(_broker_synonyms(self._state, (Synonym(synonym_of(name)),)))
+            own = configs.get(name)
+            synonyms = inherited if own is None else (ConfigSynonym(name, own, ConfigSource.DYNAMIC_GROUP), *inherited)
+            entries.append(self._entry(setting, synonyms[0].value, synonyms))
+        return tuple(entries)
 
     def _entry(self, setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
         return ConfigEntry(

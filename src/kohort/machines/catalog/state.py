@@ -13,6 +13,7 @@ from kohort.model.records.catalog import (
     BrokerRecord,
     CatalogRecord,
     ClusterRecord,
+    GroupConfigsRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
@@ -34,6 +35,7 @@ class CatalogState:
         self.brokers: dict[int, BrokerRecord] = {}
         self.next_producer_id = 0
         self.broker_configs: dict[str, Mapping[str, str]] = {}
+        self.group_configs: dict[tuple[OrgId, str], Mapping[str, str]] = {}
         self._topics: dict[OrgId, dict[str, Topic]] = {}
         self._names_by_id: dict[tuple[OrgId, TopicId], str] = {}
         self._names_by_collision_key: dict[tuple[OrgId, str], str] = {}
@@ -82,6 +84,10 @@ class CatalogState:
                 self._names_by_collision_key[topic.org_id, collision_key(topic.name)] = topic.name
             case RemoveTopicRecord():
                 self._remove_topic(record)
+            case GroupConfigsRecord(org_id, group_id, configs):
+                self.group_configs.pop((org_id, group_id), None)
+                if configs:
+                    self.group_configs[org_id, group_id] = configs
             case _:
                 assert_never(record)
 
@@ -95,6 +101,8 @@ class CatalogState:
             yield BrokerConfigsRecord(name, configs)
         for topic in self._every_topic():
             yield TopicRecord(topic)
+        for (org_id, group_id), configs in self.group_configs.items():
+            yield GroupConfigsRecord(org_id, group_id, configs)
 
     def _every_topic(self) -> Iterable[Topic]:
         return (topic for topics in self._topics.values() for topic in topics.values())

@@ -5,12 +5,14 @@ Next hop: classic/group.py and consumer/group.py describe themselves; removal.py
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.group import ClassicGroup
+from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.removal import removal_of_group
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import (
     DeleteGroup,
     DescribeGroup,
+    GroupConfigsChanged,
     GroupDeleted,
     GroupDescribed,
     ListedGroup,
@@ -18,6 +20,7 @@ from kohort.model.commands.groups import (
     ListGroupsAnswer,
 )
 from kohort.model.errors import ErrorCode, ProtocolError
+from kohort.model.group_settings import group_settings
 
 
 def handle_list_groups(state: GroupsState, command: ListGroups, token: Token, draft: Draft) -> None:
@@ -33,6 +36,20 @@ def handle_list_groups(state: GroupsState, command: ListGroups, token: Token, dr
         group.listed()._replace(identity=state.identities.get(group_id, "")) for group_id, group in state.groups.items()
     )
     draft.answer(token, ListGroupsAnswer(ErrorCode.NONE, tuple(filter(is_asked_for, listed))))
+
+
+def handle_group_configs_changed(state: GroupsState, command: GroupConfigsChanged, token: Token, draft: Draft) -> None:
+    """Members hear of it in the answers to their next heartbeats."""
+    before = state.own_settings
+    state.own_settings = {
+        group_id: group_settings(configs, state.settings) for group_id, configs in command.configs.items()
+    }
+    for group_id in {**before, **state.own_settings}:
+        group = state.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            for member in group.members.values():
+                member.presence.last_answer = None
+    draft.answer(token, None)
 
 
 def handle_describe_group(state: GroupsState, command: DescribeGroup, token: Token, draft: Draft) -> None:

@@ -10,7 +10,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 from kohort.machines.contract import Decision, Moment, Reply, Token
-from kohort.machines.groups.administration import handle_delete_group, handle_describe_group, handle_list_groups
+from kohort.machines.groups.administration import (
+    handle_delete_group,
+    handle_describe_group,
+    handle_group_configs_changed,
+    handle_list_groups,
+)
 from kohort.machines.groups.classic.rebalance import on_initial_delay_over, on_join_phase_over, on_sync_phase_over
 from kohort.machines.groups.classic.sessions import on_session_over, watch_loaded_groups
 from kohort.machines.groups.classic.timers import InitialDelayTimer, JoinPhaseTimer, SessionTimer, SyncPhaseTimer
@@ -49,6 +54,7 @@ from kohort.model.commands.groups import (
     ConsumerGroupHeartbeat,
     DeleteGroup,
     DescribeGroup,
+    GroupConfigsChanged,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
@@ -71,6 +77,7 @@ COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]]
     ConsumerGroupHeartbeat: handle_consumer_group_heartbeat,
     DeleteGroup: handle_delete_group,
     DescribeGroup: handle_describe_group,
+    GroupConfigsChanged: handle_group_configs_changed,
     Heartbeat: handle_heartbeat,
     JoinGroup: handle_join_group,
     LeaveGroup: handle_leave_group,

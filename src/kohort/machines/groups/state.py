@@ -3,7 +3,7 @@
 Next hop: classic/group.py, consumer/group.py and committed.py, which replay the records that are theirs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kohort.machines.groups.classic.group import ClassicGroup
@@ -16,6 +16,7 @@ from kohort.machines.groups.identity import mint_identity
 from kohort.machines.groups.push.push import Push
 from kohort.machines.groups.topics import NO_TOPICS, Topics
 from kohort.model.consumer_protocol import ConsumerProtocol
+from kohort.model.group_settings import GroupSettings, group_settings
 from kohort.model.records.groups import (
     ConsumerGroupRecord,
     GroupIdentityRecord,
@@ -60,8 +61,14 @@ class GroupsState:
         self.held: Final = HeldHeartbeats()
         self.connections: Final = Connections()
         self.push: Final = Push(settings)
+        self.common_settings: Final = group_settings({}, settings)
+        self.own_settings: Mapping[str, GroupSettings] = {}
+        """Of the groups that were given any."""
         self.empty_since_ms: Final[dict[str, int]] = {}
         """When a group without members was first seen to have no offsets either."""
+
+    def settings_of(self, group_id: str) -> GroupSettings:
+        return self.own_settings.get(group_id, self.common_settings)
 
     # Finding and making groups
 

@@ -1,6 +1,6 @@
 """Consumer groups: what members, committers and administrators ask, and what they are answered.
 
-Every command but ListGroups, TopicsChanged and ConnectionLost names one group, so it goes to the shard that the group's
+Every command but ListGroups and what the broker itself tells names one group, so it goes to the shard that the group's
 hash names; who asks for several groups asks several times. Answers have Kafka's field names, and are encoded as they
 are. Fields come in the order of DESIGN.md's KafkaOps, and then the rest. NamedTuples, because heartbeats and commits
 are the hot path.
@@ -405,6 +405,13 @@ class TopicsChanged(NamedTuple):
     """Those that it had when this was told before."""
     rack: str | None = None
     """Where the broker stands that has all replicas."""
+
+
+class GroupConfigsChanged(NamedTuple):
+    """The settings that groups of the org were given themselves, by group. Told before a shard's first command and
+    whenever one changes; the mapping is never changed afterwards."""
+
+    configs: Mapping[str, Mapping[str, str]]
 
 
 class ConnectionLost(NamedTuple):

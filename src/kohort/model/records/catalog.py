@@ -57,4 +57,21 @@ class RemoveTopicRecord:
     topic_id: UUID
 
 
-CatalogRecord = ClusterRecord | BrokerRecord | ProducerIdsRecord | BrokerConfigsRecord | TopicRecord | RemoveTopicRecord
+@dataclass(frozen=True, slots=True)
+class GroupConfigsRecord:
+    """All settings that a group of an org was given itself; none: it has no more than the broker's."""
+
+    org_id: OrgId
+    group_id: str
+    configs: Mapping[str, str]
+
+
+CatalogRecord = (
+    ClusterRecord
+    | BrokerRecord
+    | ProducerIdsRecord
+    | BrokerConfigsRecord
+    | TopicRecord
+    | RemoveTopicRecord
+    | GroupConfigsRecord
+)

@@ -13,6 +13,7 @@ from kohort.model.commands.groups import (
     AssignedTopic,
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatAnswer,
+    GroupConfigsChanged,
     Origin,
     TopicsChanged,
 )
@@ -59,6 +60,11 @@ class GroupBook(Playbook):
 
     def tell_topics(self) -> None:
         self.say(TopicsChanged(dict(self.topics)))
+
+    def configure_group(self, **configs: str) -> None:
+        """The config names have "_" where Kafka has "."."""
+        texts = {name.replace("_", "."): text for name, text in configs.items()}
+        self.say(GroupConfigsChanged({GROUP: texts} if texts else {}))
 
     def set_topics(self, *topics: Topic) -> None:
         removed = tuple(each for each in self.topics.values() if each not in topics)

@@ -67,12 +67,11 @@ def test_a_classic_member_is_held_for_a_third_of_its_session_at_most() -> None:
 
 def test_the_more_members_there_are_the_longer_is_their_interval_up_to_that_of_kafka() -> None:
     push = Push(BrokerSettings())
-    assert [push.consumer_interval_ms(members) for members in (1, 2000, 4000, 10_000, 1_000_000)] == [
+    assert [push.consumer_interval_ms(members, 1000) for members in (1, 2000, 4000, 10_000, 1_000_000)] == [
         1000,
         1000,
         2000,
         5000,
         5000,
     ]
-    patient = Push(BrokerSettings(group_consumer_heartbeat_interval_ms=8000))
-    assert patient.consumer_interval_ms(1_000_000) == 8000
+    assert push.consumer_interval_ms(1_000_000, 8000) == 8000

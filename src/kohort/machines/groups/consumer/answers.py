@@ -53,7 +53,8 @@ def waits_for_partitions(group: ConsumerGroup, member: Member) -> bool:
 
 
 def _interval_ms(state: GroupsState, group: ConsumerGroup, member: Member) -> int:
-    interval_ms = state.push.consumer_interval_ms(len(group.members))
+    least_ms = state.settings_of(group.group_id).heartbeat_interval_ms
+    interval_ms = state.push.consumer_interval_ms(len(group.members), least_ms)
     if not waits_for_partitions(group, member):
         return interval_ms
     origin = member.presence.origin

@@ -86,7 +86,7 @@ def _says_nothing_new(group: ConsumerGroup, member: Member, command: ConsumerGro
 def _keep_alive(state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft) -> None:
     presence = member.presence
     presence.heard_at_ms = now_ms = draft.now_ms
-    presence.expires_at_ms = now_ms + state.settings.group_consumer_session_timeout_ms
+    presence.expires_at_ms = now_ms + state.settings_of(group.group_id).session_timeout_ms
     if presence.hold_ms:
         _answer_abandoned(state, group, member, draft)
         hold(state, group, member, token, draft, is_full=False)

@@ -114,6 +114,6 @@ def _is_growing(group: ConsumerGroup, now_ms: int) -> bool:
 def _earliest_ms(state: GroupsState, group: ConsumerGroup, now_ms: int) -> int:
     quiet_ms = min(MIN_QUIET_MS + len(group.members) // MEMBERS_FOR_A_MS, MAX_QUIET_MS)
     quiet_ms += min(group.assigned_changes // MEMBERS_FOR_A_MS, MAX_QUIET_AFTER_CHANGES_MS)
-    interval_ms = max(quiet_ms, state.settings.group_consumer_assignment_interval_ms)
+    interval_ms = max(quiet_ms, state.settings_of(group.group_id).assignment_interval_ms)
     # A clock that was set back must not put the next target off.
     return min(group.assigned_at_ms, now_ms) + interval_ms

@@ -64,7 +64,9 @@ class TargetTimer:
 def session_timeout_ms(state: GroupsState, member: Member) -> int:
     """A member that speaks the classic protocol brought a timeout of its own."""
     classic = member.metadata.classic_member_metadata
-    return state.settings.group_consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+    if classic is not None:
+        return classic.session_timeout_ms
+    return state.settings_of(member.metadata.group_id).session_timeout_ms
 
 
 def watch(group: ConsumerGroup, member: Member, expires_at_ms: int, draft: Draft) -> None:

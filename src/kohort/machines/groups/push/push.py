@@ -29,10 +29,10 @@ class Push:
         self._session_timeout_ms: Final = settings.group_consumer_session_timeout_ms
         self.breaker: Final = Breaker()
 
-    def consumer_interval_ms(self, members: int) -> int:
+    def consumer_interval_ms(self, members: int, least_ms: int) -> int:
         """The heartbeat interval to tell members of the consumer protocol if a shard has so many."""
         scaled_ms = min(2 * members // BEARABLE_HEARTBEATS_PER_MS, LONGEST_SCALED_INTERVAL_MS)
-        return max(self._interval_ms, scaled_ms)
+        return max(least_ms, scaled_ms)
 
     def consumer_hold_ms(self, origin: Origin, told_interval_ms: int) -> int:
         """Of a member of the consumer protocol that was last told this interval; 0: it is to be answered at once."""
