@@ -27,7 +27,11 @@ from kohort.wire.records import NewRecord, encode_batch
 _log: Final = logging.getLogger(__name__)
 
 EVENTS_TOPIC: Final = "__group_events"
-_CONFIGS: Final = (("cleanup.policy", "delete"), ("retention.ms", str(7 * 24 * 3600 * 1000)))
+_CONFIGS: Final = (
+    ("cleanup.policy", "delete"),
+    ("max.message.bytes", str(64 << 20)),  # a rebalance of 10,000 members is one event of more than 1 MB
+    ("retention.ms", str(7 * 24 * 3600 * 1000)),
+)
 _MOST_WAITING: Final = 1000
 """Events of an org that wait for the topic to be made."""
 
