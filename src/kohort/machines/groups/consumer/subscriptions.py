@@ -6,7 +6,7 @@ metadata hash tells whether any subscribed topic was made, removed or grown sinc
 Next hop: group.py, which keeps the regular expressions that members use; target.py, which asks.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -120,9 +120,13 @@ class Subscriptions:
     def all_topics(self) -> tuple[Topic, ...]:
         """Those that anybody subscribes to and that exist, in the order of their names."""
         if self._all is None:
-            names = (name for subscription in self._subscribers for name in self._names(subscription))
-            self._all = tuple(self._existing(names))
+            self._all = tuple(self._existing(self.all_names()))
         return self._all
+
+    def all_names(self) -> Iterator[str]:
+        """Of the topics that anybody subscribes to, some more than once, whether they exist or not."""
+        for subscription in self._subscribers:
+            yield from self._names(subscription)
 
     def _names(self, subscription: Subscription) -> tuple[str, ...]:
         expression = self.expressions.get(subscription.regex)

@@ -14,7 +14,7 @@ from kohort.machines.groups.consumer.target import assign_soon, bump_epoch
 from kohort.machines.groups.consumer.telling import tell_expectant
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.state import GroupsState
-from kohort.machines.groups.topics import Topics
+from kohort.machines.groups.topics import NO_TOPICS, Topics
 
 TOPICS_CHANGED = "subscribed topics changed"
 
@@ -24,7 +24,9 @@ def on_topics_changed(state: GroupsState, before: Topics, draft: Draft) -> None:
     changed = _changed_names(before, state.topics)
     for group in tuple(state.groups.values()):
         if isinstance(group, ConsumerGroup):
-            _look_again(state, group, changed, draft)
+            # Nobody can say after a restart what went meanwhile, so a group looks at all that it ever wanted.
+            unknown = group.subscriptions.all_names() if before is NO_TOPICS else ()
+            _look_again(state, group, (*changed, *unknown), draft)
 
 
 def _changed_names(before: Topics, after: Topics) -> tuple[str, ...]:
