@@ -103,13 +103,16 @@ class Crew:
         for key, _ in self._selector.select(timeout_s):
             data = key.fileobj.read1(_READ_SIZE)  # type: ignore[union-attr]
             if not data:
-                raise LoadError(f"a process of the group's members ended; see {self._log.name}")
+                raise LoadError(f"a process of the group's members ended:\n{self._log_tail()}")
             *lines, self._unread[key.fd] = (self._unread.get(key.fd, b"") + data).split(b"\n")
             events += [event_of(line.decode()) for line in lines]
         for event in events:
             if event.what is What.FAILED:
                 raise LoadError(f"member {event.member} failed: {event.detail}")
         return events
+
+    def _log_tail(self) -> str:
+        return "\n".join(Path(self._log.name).read_text(errors="replace").splitlines()[-20:])
 
     def _start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
@@ -139,4 +142,6 @@ def _command(client: Client, folder: Path) -> list[str]:
         case Client.JAVA:
             libraries = brokers.kafka_libraries()
             subprocess.run(["javac", "-cp", libraries, "-d", str(folder), str(_JAVA_SOURCE)], check=True)
-            return ["java", "-Xmx1g", "-cp", f"{folder}:{libraries}", "GroupMembers"]
+            # As the script that starts Kafka has it: warnings, to stderr.
+            logging = f"-Dlog4j2.configurationFile={Path(libraries).parent / 'log4j2.properties'}"
+            return ["java", "-Xmx1g", logging, "-cp", f"{folder}:{libraries}", "GroupMembers"]
