@@ -17,6 +17,7 @@ from kohort.model.commands.data import (
 )
 from kohort.wire.bounds import MAX_ITEMS
 from kohort.wire.encoders import unsigned_varint
+from kohort.wire.long_strings import MAX_STRING_BYTES
 from kohort.wire.messages import (
     API_VERSIONS,
     DecodeError,
@@ -28,6 +29,7 @@ from kohort.wire.messages import (
     response_decoder,
     response_encoder,
 )
+from kohort.wire.offset_requests import offset_commit_decoder
 
 PRODUCE, FETCH, METADATA, OFFSET_COMMIT, HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 8, 12, 75
 ORDERS = UUID(int=7)
@@ -125,6 +127,31 @@ def test_a_request_cut_short_anywhere_is_refused(version: int) -> None:
     for end in range(start, len(data)):
         with pytest.raises(DecodeError):
             request_decoder(PRODUCE, version)(data[:end], start)
+
+
+@pytest.mark.parametrize("text", ["m" * MAX_STRING_BYTES, "\u00e9" * (MAX_STRING_BYTES // 2)])
+def test_a_string_may_be_as_long_as_kafka_lets_it_and_no_longer(text: str) -> None:
+    def decoded(member_id: str) -> str:
+        data = frame(HEARTBEAT, 4, Fields(**{**vars(heartbeat()), "member_id": member_id}))
+        return str(request_decoder(HEARTBEAT, 4)(data, decode_request_header(data)[1]).member_id)
+
+    assert decoded(text) == text
+    with pytest.raises(DecodeError, match="32767 bytes"):
+        decoded(text + "\u00e9")
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_no_string_of_a_commit_is_longer_than_a_record_has_room_for(version: int) -> None:
+    commit = Fields(
+        group_id="g" * (MAX_STRING_BYTES + 1),
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        group_instance_id=None,
+        topics=(),
+    )
+    data = frame(OFFSET_COMMIT, version, commit)
+    with pytest.raises(DecodeError):
+        offset_commit_decoder(version)(data, decode_request_header(data)[1])
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**28, 1000, -2, -(2**31)])

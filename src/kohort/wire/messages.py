@@ -22,6 +22,7 @@ from kio.serial.errors import SerialError
 from kohort.wire.bounds import BoundsCheck, bounds_check, read_unsigned_varint
 from kohort.wire.encoders import FrameEncoder, body_encoder, frame_encoder
 from kohort.wire.errors import DecodeError as DecodeError
+from kohort.wire.long_strings import MAX_STRING_BYTES, refuse_long_strings
 from kohort.wire.record_batch import Buffer
 from kohort.wire.schema import schema_of
 from kohort.wire.unknown_tags import without_unknown_tags
@@ -182,6 +183,8 @@ def _bounded_reader(schema: Any, check: BoundsCheck | None) -> Callable[[memoryv
                 message, _size = read(without_unknown_tags(schema_of(schema), frame, position), 0)
         except _READ_FAILURES as failure:
             raise DecodeError(f"{schema.__name__} version {schema.__version__}: {failure}") from failure
+        if len(frame) > MAX_STRING_BYTES:
+            refuse_long_strings(schema.__name__, message)
         return message
 
     return decode

@@ -20,6 +20,7 @@ from kohort.model.commands.groups import NO_TIMEOUT_MS, OffsetCommit, TopicCommi
 from kohort.model.ids import NO_TOPIC_ID
 from kohort.wire.bounds import MAX_ITEMS, read_unsigned_varint
 from kohort.wire.errors import DecodeError
+from kohort.wire.long_strings import MAX_STRING_BYTES
 from kohort.wire.messages import behind_tags, milliseconds, request_decoder
 
 OFFSET_COMMIT: Final = 8
@@ -146,7 +147,7 @@ def _nullable_string(frame: memoryview, position: int) -> tuple[str | None, int]
     if not size:
         return None, position
     end = position + size - 1
-    if end > len(frame):
+    if size > MAX_STRING_BYTES + 1 or end > len(frame):
         raise DecodeError(f"OffsetCommitRequest: a string that ends at byte {end} of {len(frame)}")
     return str(frame[position:end], "utf-8"), end
 
