@@ -165,7 +165,7 @@ class ClassicConsumer:
         self.topics: tuple[str, ...] = fields.pop("topics", ("orders",))
         self.version: int = fields.pop("version", VERSION)
         self.assignment_user_data: bytes | None = fields.pop("assignment_user_data", None)
-        self.fields = {"requires_known_member_id": True} | fields
+        self.fields = {"requires_known_member_id": True, "supports_skip_assignment": True} | fields
         self.origin = Origin(name, "/127.0.0.1", "", next(_connections))
         self.member_id = ""
         self.generation_id = -1

@@ -333,11 +333,10 @@ def test_a_restart_finds_the_downgraded_group() -> None:
     new.leave()
     book.restart()
     assert book.kind == "classic"
-    assert book.classic_group.state.value == "Stable"
+    agree_anew(ana, ben)
+    book.restart_from_snapshot()
     assert book.heartbeats_of(ana, ben) == [ErrorCode.NONE, ErrorCode.NONE]
     assert (ana.sync().code, ana.assigned()) == (ErrorCode.NONE, ana.owned)
-    book.restart_from_snapshot()
-    agree(ana, ben)
     assert all_owned(ana, ben) == [0, 1, 2, 3]
 
 
@@ -421,11 +420,34 @@ def test_a_static_consumer_that_comes_back_as_a_classic_member_brings_a_downgrad
     answer = back.join().answer
     assert back.learn() is ErrorCode.NONE
     assert book.kind == "classic"
-    assert (answer.generation_id, answer.leader, answer.members) == (epoch, "", ())
+    assert (answer.generation_id, answer.protocol_name) == (epoch, "range")
     back.sync()
     assert back.assigned() == owned
     assert ana.heartbeat().code is ErrorCode.NONE
     assert list(book.classic_group.members) == [ana.member_id, back.member_id]
+
+
+def test_it_is_told_that_it_leads_and_need_not_assign_anything() -> None:
+    book = mixed_book()
+    ana, _ = static_group(book)
+    back = ClassicConsumer(book, "back", instance_id="one")
+    answer = back.join().answer
+    assert back.learn() is ErrorCode.NONE
+    assert (answer.leader, answer.skip_assignment) == (back.member_id, True)
+    assert [member.member_id for member in answer.members] == [ana.member_id, back.member_id]
+    book.restart()
+    assert book.classic_group.leader_id == back.member_id
+    assert book.heartbeats_of(ana, back) == [ErrorCode.NONE] * 2
+
+
+def test_if_it_could_not_understand_that_the_members_agree_anew() -> None:
+    book = mixed_book()
+    ana, _ = static_group(book)
+    back = ClassicConsumer(book, "back", instance_id="one", supports_skip_assignment=False)
+    assert not back.join().is_answered
+    ana.join()
+    agree(ana, back, ask=False)
+    assert all_owned(ana, back) == [0, 1, 2, 3]
 
 
 def test_that_is_told_to_the_history_though_nobody_has_to_agree_anew() -> None:

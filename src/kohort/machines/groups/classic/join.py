@@ -163,7 +163,7 @@ def _join_again(state: GroupsState, group: ClassicGroup, command: JoinGroup, tok
             _wait(state, group, member, command, token, draft)
             rebalance(state, group, f"member {member.member_id} changed its subscription", draft)
         case State.STABLE | State.COMPLETING_REBALANCE:
-            draft.answer(token, _current_generation(group, member))
+            draft.answer(token, current_generation(group, member))
         case State.EMPTY:
             raise AssertionError("an empty group has no member")
     hear_of(state, group, member, command.origin, draft.now_ms)
@@ -183,7 +183,7 @@ def _wait(
     group.recorder.end_waiting(member.member_id, "join", draft.now_ms)
 
 
-def _current_generation(group: ClassicGroup, member: Member) -> JoinGroupAnswer:
+def current_generation(group: ClassicGroup, member: Member) -> JoinGroupAnswer:
     """Of a leader it must have lost our answer: it is told once more who the members are."""
     return JoinGroupAnswer(
         ErrorCode.NONE,

@@ -19,7 +19,10 @@ def watch_loaded_groups(state: GroupsState, draft: Draft) -> None:
         if isinstance(group, ClassicGroup):
             for member in group.members.values():
                 watch(group.group_id, member, member.session_timeout_ms, draft)
-            if len(group.members) > state.settings.group_max_size:
+            if group.members and group.leader_id is None:
+                # It has left the consumer protocol, and before its members agreed on that the coordinator went down.
+                rebalance(state, group, "nobody led the group", draft)
+            elif len(group.members) > state.settings.group_max_size:
                 rebalance(state, group, "the group has more members than it may have by now", draft)
 
 

@@ -44,8 +44,9 @@ def is_to_downgrade(state: GroupsState, group: ConsumerGroup, replaced: Member |
     )
 
 
-def downgrade(state: GroupsState, before: ConsumerGroup, draft: Draft) -> ClassicGroup:
-    """All members speak the classic protocol. The group is stable afterwards, and a rebalance of it is recorded."""
+def downgrade(state: GroupsState, before: ConsumerGroup, draft: Draft, leader_id: str | None = None) -> ClassicGroup:
+    """All members speak the classic protocol. The group is stable afterwards, and a rebalance of it is recorded. Nobody
+    leads it: whoever calls either makes the members agree anew, or tells the leader that it is one."""
     record_trigger(before, DOWNGRADED, draft)
     owners = _owners(state, before)
     remaining = [_remaining(before, member, draft) for member in before.members.values()]
@@ -57,6 +58,7 @@ def downgrade(state: GroupsState, before: ConsumerGroup, draft: Draft) -> Classi
         group.add(each.member, CONSUMER_PROTOCOL_TYPE)
         if each.epoch != before.epoch:
             group.older_epochs[each.member.member_id] = each.epoch
+    group.leader_id = leader_id
     group.protocol_name = group.selected_protocol()
     assignments = {
         each.member.member_id: embedded_assignment(state, each.member.metadata_for(group.protocol_name), each.target)

@@ -13,8 +13,7 @@ Next hop: waiting.py, then classic_members.py, where it asks for its assignment;
 """
 
 from kohort.machines.contract import Token
-from kohort.machines.groups.classic.group import ClassicGroup
-from kohort.machines.groups.classic.join import check_request
+from kohort.machines.groups.classic.join import check_request, current_generation
 from kohort.machines.groups.classic.member import mint_member_id
 from kohort.machines.groups.classic.rebalance import finish_recording, rebalance
 from kohort.machines.groups.consumer.fencing import check_epoch, checked_member
@@ -33,7 +32,7 @@ from kohort.machines.groups.hold_endings import hurry
 from kohort.machines.groups.migration.downgrade import DOWNGRADED, downgrade, is_to_downgrade
 from kohort.machines.groups.migration.embedded import metadata_of_classic_member, partitions_by_id, protocols_of
 from kohort.machines.groups.migration.rejoining import JOIN
-from kohort.machines.groups.migration.waiting import answer_or_wait, end_wait, joined
+from kohort.machines.groups.migration.waiting import answer_or_wait, end_wait
 from kohort.machines.groups.state import GroupsState
 from kohort.model.commands.groups import JoinGroup, JoinGroupAnswer, Protocol
 from kohort.model.consumer_protocol import CONSUMER_PROTOCOL_TYPE, Subscription
@@ -186,19 +185,22 @@ def _take_place_in_classic_group(
     token: Token,
     draft: Draft,
 ) -> None:
-    """The members agree anew only if the target that they are left with is out of date, or not yet what they have."""
+    """It leads from now on, since a classic group needs somebody who keeps an eye on the topics. The members agree anew
+    only if it cannot be told so, or if the target that they are left with is out of date, or not yet what they have."""
     has_new_subscription = metadata.subscribed_topic_names != predecessor.metadata.subscribed_topic_names or bool(
         predecessor.metadata.subscribed_topic_regex
     )
-    is_outdated = has_new_subscription or not group.is_settled()
+    must_agree = has_new_subscription or not group.is_settled() or not command.supports_skip_assignment
     record_trigger(group, DOWNGRADED, draft)
     replace_static_member(state, group, predecessor, metadata.member_id, draft)
     draft.write(metadata)
     hear_of(state, group, group.members[metadata.member_id], command.origin, draft)
-    downgraded: ClassicGroup = downgrade(state, group, draft)
-    if is_outdated:
-        downgraded.wait_for_others(downgraded.members[metadata.member_id], token)
+    leader_id = None if must_agree else metadata.member_id
+    downgraded = downgrade(state, group, draft, leader_id)
+    member = downgraded.members[metadata.member_id]
+    if must_agree:
+        downgraded.wait_for_others(member, token)
         rebalance(state, downgraded, DOWNGRADED, draft)
     else:
         finish_recording(state, downgraded, draft)
-        draft.answer(token, joined(metadata.member_id, downgraded.generation_id, downgraded.protocol_name or ""))
+        draft.answer(token, current_generation(downgraded, member)._replace(skip_assignment=True))
