@@ -33,6 +33,8 @@ from tests.simulation.groups.projection import GroupView, MemberView, Partition
 
 Codes = Set[int]
 
+MANY = 1_000
+"""More members than any simulated group has."""
 NEVER = 1 << 40
 """An epoch that is beyond all there are."""
 OK = frozenset({ErrorCode.NONE})
@@ -121,7 +123,7 @@ def _consumer_heartbeat(command: ConsumerGroupHeartbeat, group: GroupView, setti
     if is_full and command.member_epoch >= 0 and command.member_id not in group.members:
         return frozenset({ErrorCode.GROUP_MAX_SIZE_REACHED})
     if command.member_epoch == 0:
-        return _consumer_join(command, group)
+        return _consumer_join(command, group, settings)
     if group.consumer is None:
         return UNKNOWN | MISSING
     if command.instance_id is not None:
@@ -138,9 +140,10 @@ def _consumer_heartbeat(command: ConsumerGroupHeartbeat, group: GroupView, setti
     return OK if _knows_its_epoch(command, member) else FENCED
 
 
-def _consumer_join(command: ConsumerGroupHeartbeat, group: GroupView) -> Codes:
+def _consumer_join(command: ConsumerGroupHeartbeat, group: GroupView, settings: BrokerSettings) -> Codes:
     if group.consumer is None:
-        return OK | MISSING
+        may_be_full = settings.group_consumer_max_size < MANY
+        return OK | MISSING | (frozenset({ErrorCode.GROUP_MAX_SIZE_REACHED}) if may_be_full else frozenset())
     if command.instance_id is None:
         return OK
     owner = group.member_of_instance(command.instance_id)

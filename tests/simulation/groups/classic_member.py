@@ -80,6 +80,11 @@ class ClassicMember(Client):
         self.accepts_id = True
         self.supports_skip_assignment = True
 
+    def require_calm(self, code: int, *expected: ErrorCode) -> None:
+        """A member that was not heard while its group changed the protocol twice is a generation behind."""
+        behind = (ErrorCode.ILLEGAL_GENERATION,) if self.character.is_among_both else ()
+        super().require_calm(code, *expected, *behind)
+
     def is_settled(self) -> bool:
         return self._state is State.STABLE and not self._is_giving_up and not self._misses_topics()
 

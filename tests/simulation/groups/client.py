@@ -81,6 +81,8 @@ class Character:
     """How long its application takes to give partitions up."""
     commit_interval_ms: int = 0
     """0: never."""
+    is_among_both: bool = False
+    """Its group has members of both protocols, so that it may become one of the other at any time."""
 
 
 @dataclass(eq=False, slots=True)

@@ -36,6 +36,7 @@ class Clock(asyncio.AbstractEventLoop):
         self._alarms: list[tuple[int, float, int, Alarm]] = []
         self._soon: deque[asyncio.Handle] = deque()
         self._numbers = count()
+        self._tasks: list[asyncio.Task[Any]] = []
         self.now_ms = START_MS
         self.steps = 0
         self.failure: object = None
@@ -95,7 +96,16 @@ class Clock(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Coroutine[Any, Any, Any], **_: object) -> "asyncio.Task[Any]":  # type: ignore[override]
-        return asyncio.Task(coro, loop=self)
+        task = asyncio.Task(coro, loop=self)
+        self._tasks.append(task)
+        return task
+
+    def end(self) -> None:
+        """Whatever runs in the background ends here."""
+        for task in self._tasks:
+            task.cancel()
+        while self._soon:
+            self._soon.popleft()._run()
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.failure = self.failure or context.get("exception") or context["message"]

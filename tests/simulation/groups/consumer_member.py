@@ -192,21 +192,21 @@ class ConsumerMember(Client):
             self._is_revoking = True
             self.after(self.random.randint(0, self.character.revocation_ms), self._revoked)
         elif self._target != self.owned or acknowledges_nothing:
-            gained = self._target - self.owned
-            self.gain(self._target)
-            self._say_soon()
-            self.fetch_offsets(gained)
+            self._take_up()
 
     def _revoked(self) -> None:
-        """Its application has let go. It says so first, and then takes what it is given."""
+        """Its application has let go."""
         self._is_revoking = False
-        if self.is_leaving:
-            return
-        given_up = self.owned - self._target
-        self.commit(given_up)
-        self.owned = self.owned - given_up
+        if not self.is_leaving:
+            self.commit(self.owned - self._target)
+            self._take_up()
+
+    def _take_up(self) -> None:
+        """Owns what it is to own, and only then says what that is: it never says that it lacks what it will take."""
+        gained = self._target - self.owned
+        self.gain(self._target)
         self._say_soon()
-        self._reconcile()
+        self.fetch_offsets(gained)
 
 
 def assigned_topics(partitions: Iterable[Partition]) -> tuple[AssignedTopic, ...]:

@@ -18,13 +18,16 @@ Next hop: removals.py and claims.py, its parts.
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from kohort.machines.contract import Decision, Machine, Moment, Token
 from kohort.model.commands.groups import (
     ConsumerGroupHeartbeat,
     DeleteGroup,
+    DescribeGroup,
     Heartbeat,
     JoinGroup,
+    JoinGroupAnswer,
     OffsetCommit,
     OffsetCommitAnswer,
     OffsetDelete,
@@ -55,13 +58,12 @@ from tests.simulation.groups.allowed_errors import EVER, allowed_at_once, codes_
 from tests.simulation.groups.claims import Claims
 from tests.simulation.groups.clock import Clock
 from tests.simulation.groups.projection import Offset, Partition, Plain, Projection, plain
-from tests.simulation.groups.removals import Removals
+from tests.simulation.groups.removals import Removals, removed_members
 from tests.simulation.groups.watched_machine import Asked, Cause, Due, Hurried, Loaded, WatchedMachine
 
 LEFT_FOR_A_WHILE = -2
 NOBODY: Token = -1
 """The token of the oracle's own questions."""
-NO_REFUSAL = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
 CHANGES_OWNERSHIP = (
     CurrentMemberAssignmentRecord,
     GroupMetadataRecord,
@@ -144,6 +146,8 @@ class Oracle:
             self._check_record(record, cause)
             self.live.apply(record)
         self.removals.follow(decision.records, self.live)
+        for group_id, member_id in removed_members(decision.records):
+            self.claims.removed(group_id, member_id)
         self._check_ownership(decision.records)
 
     def _heed(self, asked: Asked, decision: Decision[GroupsRecord]) -> None:
@@ -151,7 +155,9 @@ class Oracle:
         command = asked.command
         if isinstance(command, TopicsChanged):
             self._topics = dict(command.topics)
-        if all(getattr(reply.answer, "error_code", 0) in NO_REFUSAL for reply in decision.replies):
+        accepted = (0, ErrorCode.REBALANCE_IN_PROGRESS) if isinstance(command, Heartbeat) else (0,)
+        codes = [getattr(reply.answer, "error_code", 0) for reply in decision.replies if reply.token == asked.token]
+        if all(code in accepted for code in codes):
             self.removals.heard(command)
 
     def _check_replies(self, cause: Cause, decision: Decision[GroupsRecord]) -> None:
@@ -165,6 +171,8 @@ class Oracle:
             if answer is not None:
                 at_once = isinstance(cause, Asked) and cause.token == token
                 self._check_codes(command, codes_of(answer), at_once)
+            if isinstance(command, JoinGroup) and isinstance(answer, JoinGroupAnswer):
+                self.removals.joined(command, answer.member_id)
             if isinstance(command, OffsetFetch) and isinstance(answer, OffsetFetchAnswer):
                 self._check_fetched(command, answer)
         if isinstance(cause, Asked) and cause.token in self._outstanding:
@@ -270,7 +278,10 @@ class Oracle:
         return self._clock.now_ms - since_ms >= retention_ms
 
     def _is_of_a_deleted_topic(self, offset: Offset) -> bool:
-        return all(topic.topic_id != offset.topic_id for topic in self._topics.values())
+        return offset.topic_id not in self._topic_ids()
+
+    def _topic_ids(self) -> set[UUID]:
+        return {topic.topic_id for topic in self._topics.values()}
 
     def _check_ownership(self, records: Iterable[GroupsRecord]) -> None:
         """Within the machine: each partition at one member. And no member's belief is left without its ground."""
@@ -282,7 +293,7 @@ class Oracle:
                 for partition in member.assigned | member.pending:
                     other = owners.setdefault(partition, member_id)
                     self.require(other == member_id, group_id, "gives", partition, "to", other, "and to", member_id)
-            self.claims.check(group_id, group)
+            self.claims.check(group_id, group, self._topic_ids())
 
     # At the log
 
@@ -305,6 +316,8 @@ class Oracle:
         for record in records:
             self._shadow.replay(record)
         self._require_same("the replayed log", self._shadow.snapshot(), self._machine.snapshot())
+        for group_id in {record.group_id for record in records if isinstance(record, GroupMetadataRecord)}:
+            self._require_same_description(group_id)
         return tuple(records)
 
     def became_durable(self, records: Iterable[GroupsRecord]) -> None:
@@ -312,6 +325,12 @@ class Oracle:
             self.durable.apply(record)
             if isinstance(record, Offset):
                 self._commits.add(record.offset)
+
+    def _require_same_description(self, group_id: str) -> None:
+        """What a classic group's members said is more than its snapshot repeats."""
+        live, replayed = (self._ask(machine, DescribeGroup(group_id)) for machine in (self._machine, self._shadow))
+        is_whole = live.group_state in ("Stable", "Empty")
+        self.require(not is_whole or live == replayed, "described", live, "and replayed", replayed)
 
     def _require_same(self, what: str, one: Iterable[Any], other: Iterable[Any]) -> None:
         ones, others = set(plain(one)), set(plain(other))
@@ -329,17 +348,14 @@ class Oracle:
 
     def check_claims(self, group_id: str) -> None:
         """A member has just come to own more."""
-        self.claims.check(group_id, self.live.group(group_id))
+        self.claims.check(group_id, self.live.group(group_id), self._topic_ids())
 
     def ask(self, command: object) -> Any:
-        """What the machine says of itself; a ProtocolError's code if it refuses."""
-        if self._machine is None:
-            return None
-        moment = Moment(self._clock.now_ms, b"oracle")
-        try:
-            decision = self._machine.handle(DEFAULT_ORG, command, NOBODY, moment)
-        except ProtocolError as refusal:
-            return refusal.code
+        """What the machine says of itself; None before there is one."""
+        return None if self._machine is None else self._ask(self._machine, command)
+
+    def _ask(self, machine: Any, command: object) -> Any:
+        decision = machine.handle(DEFAULT_ORG, command, NOBODY, Moment(self._clock.now_ms, b"oracle"))
         self.require(not decision.records, "a question changes", decision.records)
         return decision.replies[0].answer
 

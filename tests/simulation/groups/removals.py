@@ -6,7 +6,7 @@ when it owes a revocation. It is generous where the coordinator may be, and know
 Next hop: back to oracle.py.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from kohort.model.commands.groups import (
 )
 from kohort.model.records.groups import (
     CurrentMemberAssignmentRecord,
+    GroupMetadataRecord,
     GroupsRecord,
     MemberState,
     RemoveConsumerGroupMemberMetadataRecord,
@@ -42,6 +43,18 @@ class _Heard:
     at_ms: int
     connection_id: int = 0
     joined_ms: int = 0
+
+
+def removed_members(records: Iterable[GroupsRecord]) -> Iterator[MemberKey]:
+    """Those of consumer groups that are members no more, of whichever protocol."""
+    records = tuple(records)
+    classic = [record for record in records if isinstance(record, GroupMetadataRecord)]
+    kept = {(group.group_id, member.member_id) for group in classic for member in group.members}
+    for record in records:
+        if isinstance(record, RemoveConsumerGroupMemberMetadataRecord):
+            key = record.group_id, record.member_id
+            if key not in kept:
+                yield key
 
 
 class Removals:
@@ -74,6 +87,11 @@ class Removals:
             if isinstance(command, JoinGroup):
                 heard.joined_ms = heard.at_ms
 
+    def joined(self, command: JoinGroup, member_id: str) -> None:
+        """A member that had no id was given one with the answer."""
+        if not command.member_id:
+            self._heard[command.group_id, member_id] = _Heard(self._loaded_ms, command.origin.connection_id)
+
     def follow(self, records: Iterable[GroupsRecord], live: Projection) -> None:
         for record in records:
             if isinstance(record, CurrentMemberAssignmentRecord):
@@ -84,15 +102,13 @@ class Removals:
                     self._revoking_since_ms.pop(key, None)
 
     def check(self, cause: Cause, records: Iterable[GroupsRecord], live: Projection, require: Require) -> None:
-        """A timer that removes members must have a reason for each."""
+        """A timer that removes members must have a reason for each that is not taken over into a classic group."""
         if not isinstance(cause, Due):
             return
-        for record in records:
-            if isinstance(record, RemoveConsumerGroupMemberMetadataRecord):
-                member = live.group(record.group_id).members.get(record.member_id)
-                if member is not None and member.metadata is not None:
-                    is_just = self._may_remove((record.group_id, record.member_id), member)
-                    require(is_just, "thrown out too early:", member, "because of", cause)
+        for key in removed_members(records):
+            member = live.group(key[0]).members.get(key[1])
+            if member is not None and member.metadata is not None:
+                require(self._may_remove(key, member), "thrown out too early:", member, "because of", cause)
 
     def _may_remove(self, key: MemberKey, member: MemberView) -> bool:
         assert member.metadata is not None

@@ -62,11 +62,13 @@ def running(clock: Clock) -> Iterator[None]:
     try:
         yield
     finally:
+        clock.end()
         asyncio._set_running_loop(before)
 
 
 def come_to_rest(world: World) -> None:
     until_ms = world.clock.now_ms + PATIENCE_MS
+    world.let_pass(LOOK_MS)
     while (reason := unsettled(world)) is not None:
         world.oracle.require(world.clock.now_ms < until_ms, "it is quiet, and no group comes to rest;", reason)
         world.let_pass(LOOK_MS)

@@ -83,7 +83,7 @@ class Scene:
             group_consumer_max_size=random.choice(sizes) if self.faults else sizes[0],
             group_max_size=random.choice(sizes) if self.faults else sizes[0],
             group_push_enable=random.random() < 0.8,
-            group_lost_connection_grace_ms=random.choice((-1, -1, 0, 1_000)),
+            group_lost_connection_grace_ms=random.choice((-1, -1, 0, 5_000)),
             offsets_retention_minutes=random.choice((1, 10_080)),
             offsets_retention_check_interval_ms=random.choice((5_000, 600_000)),
         )
@@ -138,4 +138,5 @@ class Scene:
             random.choice((700, 1_000)),
             round(rebalance_timeout_ms * patience),
             group.commit_interval_ms,
+            group.speaks is Speaks.BOTH,
         )
