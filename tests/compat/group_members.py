@@ -62,19 +62,20 @@ class StartMember(Protocol):
 
 def member_starter(java: Callable[[], JavaConsumers]) -> Iterator[StartMember]:
     """One starter; afterwards all its members are closed, and none may have seen an error."""
-    started: list[Member] = []
+    started: list[tuple[Kind, Member]] = []
 
     def start(kind: Kind, broker: BrokerProcess, group: str, topics: Sequence[str] = (), **wish: object) -> Member:
         require_protocol(broker, kind)
         wanted = Wish(broker.bootstrap, group, kind.strategy, tuple(topics), **wish)  # type: ignore[arg-type]
         member = java().start(wanted) if kind.client == "java" else make_python_member(kind, wanted)
-        started.append(member)
+        started.append((kind, member))
         return member
 
     yield start
     with ThreadPoolExecutor(max(len(started), 1)) as closers:
-        list(closers.map(Member.close, started))
-    assert [error for member in started for error in member.errors] == []
+        list(closers.map(lambda each: each[1].close(), started))
+    errors = [f"{kind}: {error}" for kind, member in started for error in member.errors]
+    assert errors == []
 
 
 def make_python_member(kind: Kind, wish: Wish) -> Member:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -196,15 +196,31 @@ def test_the_verifiable_consumer_is_given_partitions_reads_and_commits(
     assert revoked["partitions"] == assigned["partitions"]
 
 
-def read_internal_topic(kafka_tools: KafkaTools, topic: str, *options: str) -> list[dict[str, Any]]:
-    """Everything in the topic, as the console consumer prints it: JSON without a separator."""
-    arguments = ["--topic", topic, "--from-beginning", "--timeout-ms", "3000", *options]
-    printed, decoder = kafka_tools.run(CONSOLE_CONSUMER, *arguments), json.JSONDecoder()
-    records, position = [], 0
-    while position < len(printed.rstrip()):
+Record = dict[str, Any]
+
+
+def last_of_each_group(
+    kafka_tools: KafkaTools, topic: str, group_of: Callable[[Record], str], wanted: set[str], *options: str
+) -> dict[str, Record]:
+    """The last record of each group in an internal topic, as the console consumer prints it.
+
+    The consumer stops after a time without records. On a busy machine that may be before its first: it is asked again.
+    """
+    for patience_ms in (3000, 10_000, 30_000):
+        arguments = ["--topic", topic, "--from-beginning", "--timeout-ms", str(patience_ms), *options]
+        printed = kafka_tools.run(CONSOLE_CONSUMER, *arguments)
+        records = {group_of(record): record for record in _decoded(printed)}
+        if wanted <= records.keys():
+            return records
+    raise AssertionError(f"nothing is kept of {wanted - records.keys()}")
+
+
+def _decoded(printed: str) -> Iterator[Record]:
+    """JSON with or without line breaks between."""
+    decoder, position, end = json.JSONDecoder(), 0, len(printed.rstrip())
+    while position < end:
         record, position = decoder.raw_decode(printed, position + (printed[position] == "\n"))
-        records.append(record)
-    return records
+        yield record
 
 
 @pytest.mark.slow
@@ -215,13 +231,15 @@ def test_kafkas_formatters_read_what_is_kept_of_commits_and_groups(
     for kind, group in ((LIBRDKAFKA[0], classic), (LIBRDKAFKA[3], consumer)):
         live_member(broker, start_member, kind, group, topic)
 
-    def read(formatter: str) -> dict[str, dict[str, Any]]:
-        """The last of each group's records."""
+    def read(formatter: str, *wanted: str) -> dict[str, Record]:
         options = ["--formatter", f"{FORMATTERS}.{formatter}"]
-        records = read_internal_topic(kafka_tools, "__consumer_offsets", *options)
-        return {record["key"]["data"]["group"]: record for record in records}
 
-    commits = read("OffsetsMessageFormatter")
+        def group_of(record: Record) -> str:
+            return str(record["key"]["data"]["group"])
+
+        return last_of_each_group(kafka_tools, "__consumer_offsets", group_of, set(wanted), *options)
+
+    commits = read("OffsetsMessageFormatter", classic, consumer)
     for group in (classic, consumer):
         assert commits[group]["key"] == {"type": 1, "data": {"group": group, "topic": topic, "partition": 0}}
         assert commits[group]["value"]["version"] == 4
@@ -229,7 +247,7 @@ def test_kafkas_formatters_read_what_is_kept_of_commits_and_groups(
         assert (commit["offset"], commit["leaderEpoch"]) == (7, -1)
         assert begun_ms - 1 <= commit["commitTimestamp"] <= time.time() * 1000
 
-    metadata = read("GroupMetadataMessageFormatter")
+    metadata = read("GroupMetadataMessageFormatter", classic)
     assert consumer not in metadata
     assert metadata[classic]["key"] == {"type": 2, "data": {"group": classic}}
     assert metadata[classic]["value"]["version"] == 3
@@ -251,7 +269,10 @@ def test_the_flight_recorder_tells_of_each_rebalance(
     for kind, group in ((LIBRDKAFKA[0], groups["classic"]), (LIBRDKAFKA[3], groups["consumer"])):
         wait_until_read([start_member(kind, broker, group, [topic])], 20)
 
-    events = {each["group_id"]: each for each in read_internal_topic(kafka_tools, "__group_events")}
+    def group_of(event: Record) -> str:
+        return str(event["group_id"])
+
+    events = last_of_each_group(kafka_tools, "__group_events", group_of, set(groups.values()))
 
     for protocol, group in groups.items():
         event = events[group]
