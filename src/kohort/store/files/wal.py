@@ -32,9 +32,15 @@ from kohort.store.log import AppendDone, Durability, StoreError, StoreFailedErro
 from kohort.wire.record_batch import Batch, lay_down
 
 WAL_DIRECTORY: Final = "wal"
-_WRITTEN_HERE_UP_TO: Final = 4 << 20
+_COPIED_HERE_UP_TO: Final = 4 << 20
 """A commit that need not be synced is a copy into the page cache: cheaper than to wake a thread, and done in less time
 than it took to receive the bytes. One of more bytes than this would keep the others waiting."""
+_SYNCED_HERE_UP_TO: Final = 16 << 10
+_FEW_APPENDS: Final = 2
+"""So small a commit of so few appends is synced here too while the disk is quick: it is there before a thread would be
+awake. Where more come at once, the loop has other things to do meanwhile."""
+_QUICK_MS: Final = 2
+"""A write that takes so long shows a busy disk: until one takes less, the next ones are left to the thread."""
 _OUT_OF_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -103,6 +109,7 @@ class Wal:
         self._next_sequence = 1
         self._chain = 0
         self._unsynced: list[File] = []
+        self._is_disk_quick = True
         self._segment: WalSegment | None = None
         self._frame: Frame | None = None
         self._position = 0
@@ -355,7 +362,7 @@ class Wal:
 
     # Commits
 
-    def _commit(self) -> None:
+    def _commit(self, may_write_here: bool = True) -> None:
         """Writes what was appended, unless a commit is under way: its end comes here again."""
         self._is_scheduled = False
         if self._in_flight is not None or self._is_repairing or self._failure is not None:
@@ -371,8 +378,7 @@ class Wal:
         self.last_append_ms = self._now_ms()
         self._in_flight = frames
         work = partial(self._write, frames, self._chain)
-        is_durable = any(frame.is_durable for frame in frames)
-        if is_durable or frames[-1].end - frames[0].start > _WRITTEN_HERE_UP_TO or len(frames) > 1:
+        if not (may_write_here and self._is_cheap(frames)):
             self._workers.write(work, self._on_written)
             return
         try:
@@ -381,8 +387,20 @@ class Wal:
             outcome = error
         self._on_written(outcome)
 
+    def _is_cheap(self, frames: list[Frame]) -> bool:
+        """Whether to write takes less time than to wake a thread for it and to be woken by it."""
+        if len(frames) > 1:
+            return False
+        frame = frames[0]
+        size = frame.end - frame.start
+        if not frame.is_durable:
+            return size <= _COPIED_HERE_UP_TO
+        is_small = size <= _SYNCED_HERE_UP_TO and len(frame.appends) <= _FEW_APPENDS
+        return is_small and self._is_disk_quick and not self._unsynced
+
     def _write(self, frames: list[Frame], chain: int) -> int:
-        """Runs in the WAL writer, one call at a time; the chain after these frames."""
+        """Runs in the WAL writer or on the loop, one call at a time; the chain after these frames."""
+        began_ms = self._now_ms()
         for frame in frames:
             segment, file = frame.segment, frame.segment.file
             chain = finish_frame(segment.memory.view, frame.start, frame.end, segment.sequence, chain)
@@ -398,6 +416,7 @@ class Wal:
                 for unsynced in self._unsynced:
                     unsynced.sync()
                 self._unsynced.clear()
+        self._is_disk_quick = self._now_ms() - began_ms < _QUICK_MS
         return chain
 
     def _on_written(self, outcome: int | BaseException) -> None:
@@ -421,7 +440,7 @@ class Wal:
         """Keeps the writer busy while this thread tells who waited; what is written here comes after that."""
         frames = [*self._closed_frames, *([self._frame] if self._frame is not None else [])]
         if any(frame.is_durable for frame in frames):
-            self._commit()
+            self._commit(may_write_here=False)
         else:
             self._commit_soon()
 
