@@ -64,6 +64,9 @@ class Ledger:
                 return Decision(replies=(Reply(token, self.total),), timers=cancelled)
         raise AssertionError(command)
 
+    def answer_at_once(self, command: object, now_ms: int) -> int | None:
+        return self.total if isinstance(command, Ask) else None
+
     def on_timer(self, key: Hashable, moment: Moment) -> Decision[TotalRecord]:
         assert isinstance(key, int)
         number, token = self.later.pop(key)

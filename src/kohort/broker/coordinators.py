@@ -74,6 +74,7 @@ class MakeShard(Protocol):
         """A shard of groups on this log, not yet loaded."""
 
 
+Handle = Callable[[OrgId, Any, AnswerTo], Pending | None]
 AskCatalog = Callable[[OrgId, object, AnswerTo], None]
 
 
@@ -101,18 +102,19 @@ _remembered_hash = lru_cache(_REMEMBERED_GROUPS)(_java_hash)
 class _Waiting:
     """A command that came before its shard was there. Satisfies carrier.contract.Pending."""
 
-    __slots__ = ("_answer_to", "_command", "_is_forgotten", "_pending", "group_id")
+    __slots__ = ("_answer_to", "_command", "_handle", "_is_forgotten", "_pending", "group_id")
 
-    def __init__(self, command: Any, answer_to: AnswerTo) -> None:
+    def __init__(self, handle: Handle, command: Any, answer_to: AnswerTo) -> None:
         self.group_id: str = command.group_id
+        self._handle = handle
         self._command: Any = command
         self._answer_to = answer_to
         self._is_forgotten = False
         self._pending: Pending | None = None
 
-    def go_on(self, handle: Callable[[Any, AnswerTo], Pending | None]) -> None:
+    def go_on(self, org_id: OrgId) -> None:
         if not self._is_forgotten:
-            self._pending = handle(self._command, self._answer_to)
+            self._pending = self._handle(org_id, self._command, self._answer_to)
 
     def refuse(self, refused: Refused) -> None:
         if not self._is_forgotten:
@@ -215,29 +217,25 @@ class Coordinators:
 
     def handle(self, org_id: OrgId, command: Any, answer_to: AnswerTo) -> Pending | None:
         """A command that names one group."""
-        org = self._orgs.get(org_id)
-        if org is None or not org.shards:
-            return self._wait_for_shards(self._org(org_id), command, answer_to)
+        org = self._org(org_id)
+        if not org.shards:
+            return self._wait_for_shards(org, self.handle, command, answer_to)
         if not org.was_told:
             self._tell(org)
-        shards = org.shards
-        return shards[partition_of_group(command.group_id, len(shards))].handle(org_id, command, answer_to)
+        return org.shards[org.partition_of(command.group_id)].handle(org_id, command, answer_to)
 
     def handle_of_member(self, org_id: OrgId, command: Any, answer_to: AnswerTo) -> Pending | None:
         """A command that names one group and who sent it."""
         org = self._org(org_id)
         if not org.shards:
-            return self._wait_for_shards(org, command, answer_to)
-        return self._hand_over(org, command, answer_to)
-
-    def _hand_over(self, org: _Org, command: Any, answer_to: AnswerTo) -> Pending | None:
+            return self._wait_for_shards(org, self.handle_of_member, command, answer_to)
         if not org.was_told:
             self._tell(org)
         partition = org.partition_of(command.group_id)
-        connection_id = command.origin.connection_id if isinstance(command, COMMANDS_OF_MEMBERS) else 0
-        if connection_id:
+        connection_id = command.origin.connection_id
+        if connection_id and partition not in org.heard_of.get(connection_id, ()):
             org.heard_of.setdefault(connection_id, {})[partition] = None
-        return org.shards[partition].handle(org.org_id, command, answer_to)
+        return org.shards[partition].handle(org_id, command, answer_to)
 
     def handle_list_groups(self, org_id: OrgId, command: ListGroups, answer_to: AnswerTo) -> Pending | None:
         """Every shard lists its groups. One that cannot makes the whole list worthless, as in Kafka."""
@@ -277,11 +275,11 @@ class Coordinators:
 
     # The first use
 
-    def _wait_for_shards(self, org: _Org, command: object, answer_to: AnswerTo) -> Pending | None:
+    def _wait_for_shards(self, org: _Org, handle: Handle, command: object, answer_to: AnswerTo) -> Pending | None:
         if not self._is_started:
             answer_to(_STOPPING)
             return None
-        waiting = _Waiting(command, answer_to)
+        waiting = _Waiting(handle, command, answer_to)
         org.waiting.append(waiting)
         if len(org.waiting) == 1:
             partitions = self._settings.offsets_topic_num_partitions
@@ -309,7 +307,7 @@ class Coordinators:
         if here:
             org.waiting = [each for each in org.waiting if each not in here]
             for each in here:
-                each.go_on(partial(self._hand_over, org))
+                each.go_on(org.org_id)
 
     # Following the catalog
 

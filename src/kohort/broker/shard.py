@@ -155,22 +155,24 @@ class Shard(Generic[Record]):
             answer_to(_STOPPING if self._is_closed else _LOADING)
             return None
         self._last_token = token = self._last_token + 1
-        moment = Moment(self._now_ms(), self._entropy())
+        now_ms = self._now_ms()
         try:
-            decision = machine.handle(org_id, command, token, moment)
+            answer = machine.answer_at_once(command, now_ms)
+            if answer is None:
+                decision = machine.handle(org_id, command, token, Moment(now_ms, self._entropy()))
         except ProtocolError as refusal:
-            decision = Decision(replies=(Reply(token, Refused(refusal.code, refusal.message)),))
+            answer = Refused(refusal.code, refusal.message)
         except Exception:
             self._drop_failed_machine()
             answer_to(_MACHINE_FAILED)
             return None
-        records, replies, timers, events = decision
-        if not (records or timers or events or self._unfinished) and len(replies) == 1 and replies[0].token == token:
-            # Nothing is to be done but to answer, as with most heartbeats and fetches.
-            answer_to(replies[0].answer)
-            return None
+        if answer is not None:
+            if not self._unfinished:
+                answer_to(answer)
+                return None
+            decision = Decision(replies=(Reply(token, answer),))
         self._owed[token] = answer_to
-        self._carry_out(decision, moment.now_ms)
+        self._carry_out(decision, now_ms)
         return _Owed(self, token) if token in self._owed else None
 
     def forget(self, token: Token) -> None:

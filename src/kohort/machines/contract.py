@@ -66,6 +66,10 @@ class Machine(Protocol[Command, Record]):
     """One state machine on one log. A ProtocolError raised by handle refuses the command: it may be raised only before
     the first record is replayed."""
 
+    def answer_at_once(self, command: Command, now_ms: int) -> object | None:
+        """The answer to a command if there is nothing to decide, as with most heartbeats and fetches; None if handle
+        has to. It is the same that handle would give, for a fraction of what a decision costs."""
+
     def handle(self, org_id: OrgId, command: Command, token: Token, moment: Moment) -> Decision[Record]:
         """Decides a command. Durable state changes by replay of the decided records only; tokens may be remembered."""
 

@@ -20,7 +20,10 @@ from kohort.machines.groups.classic.rebalance import on_initial_delay_over, on_j
 from kohort.machines.groups.classic.sessions import on_session_over, watch_loaded_groups
 from kohort.machines.groups.classic.timers import InitialDelayTimer, JoinPhaseTimer, SessionTimer, SyncPhaseTimer
 from kohort.machines.groups.consumer.describe import handle_consumer_group_describe
-from kohort.machines.groups.consumer.heartbeat import handle_consumer_group_heartbeat
+from kohort.machines.groups.consumer.heartbeat import (
+    answer_consumer_group_heartbeat,
+    handle_consumer_group_heartbeat,
+)
 from kohort.machines.groups.consumer.leaving import on_revocation_timer, on_session_timer
 from kohort.machines.groups.consumer.loading import on_consumer_groups_loaded
 from kohort.machines.groups.consumer.telling import on_target_timer
@@ -39,6 +42,7 @@ from kohort.machines.groups.hold_endings import hurry, on_held_until
 from kohort.machines.groups.lost_connections import GraceTimer, handle_connection_lost, on_grace_over
 from kohort.machines.groups.migration.classic_members import on_rejoin_timer, on_sync_timer
 from kohort.machines.groups.migration.routing import (
+    answer_heartbeat,
     handle_heartbeat,
     handle_join_group,
     handle_leave_group,
@@ -89,10 +93,13 @@ COMMANDS: Final[Mapping[type, Callable[[GroupsState, Any, Token, Draft], None]]]
 }
 """Every command of groups, and who decides it. What it is refused with is raised; any other answer is the draft's."""
 
-QUESTIONS: Final[Mapping[type, Callable[[GroupsState, Any], object]]] = {
+QUESTIONS: Final[Mapping[type, Callable[[GroupsState, Any, int], object | None]]] = {
+    ConsumerGroupHeartbeat: answer_consumer_group_heartbeat,
+    Heartbeat: answer_heartbeat,
     OffsetFetch: answer_offset_fetch,
 }
-"""Commands that change nothing and are answered at once: asked so often that a draft for each is too much."""
+"""Commands that nothing follows from, always or nearly always, and who answers them at the given time: asked so often
+that a draft for each is too much. None where something does follow: then they are decided as above."""
 
 TIMERS: Final[Mapping[type, Callable[[GroupsState, Any, Draft], None]]] = {
     OffsetsCheck: on_offsets_check,
@@ -116,10 +123,14 @@ class GroupsMachine:
     def __init__(self, settings: BrokerSettings, consumer_protocol: ConsumerProtocol) -> None:
         self.state: Final = GroupsState(settings, consumer_protocol)
 
-    def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[GroupsRecord]:
+    def answer_at_once(self, command: object, now_ms: int) -> object | None:
         answer = QUESTIONS.get(type(command))
+        return None if answer is None else answer(self.state, command, now_ms)
+
+    def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[GroupsRecord]:
+        answer = self.answer_at_once(command, moment.now_ms)
         if answer is not None:
-            return Decision(replies=(Reply(token, answer(self.state, command)),))
+            return Decision(replies=(Reply(token, answer),))
         draft = Draft(moment, self.state.replay)
         try:
             COMMANDS[type(command)](self.state, command, token, draft)

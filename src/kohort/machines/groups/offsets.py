@@ -182,7 +182,7 @@ _remembered_commit = lru_cache(_REMEMBERED_ANSWERS)(_all_committed)
 # OffsetFetch
 
 
-def answer_offset_fetch(state: GroupsState, command: OffsetFetch) -> OffsetFetchAnswer:
+def answer_offset_fetch(state: GroupsState, command: OffsetFetch, now_ms: int) -> OffsetFetchAnswer:
     """Of a group that is not there, no partition has an offset. As long as nothing changed, the very same answer."""
     group = state.groups.get(command.group_id)
     if group is not None:

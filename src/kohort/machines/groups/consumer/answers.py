@@ -34,16 +34,6 @@ def answer_member(
     draft.answer(token, answer)
 
 
-def answer_as_before(state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft) -> None:
-    """To a member that has all it is to have: the same until there is another epoch, which made anew each time would
-    be a good part of what a heartbeat costs."""
-    answer = member.presence.last_answer
-    if answer is not None and answer.member_epoch == member.position.epoch:
-        draft.answer(token, answer)
-    else:
-        answer_member(state, group, member, token, draft, tells_assignment=False)
-
-
 def waits_for_partitions(group: ConsumerGroup, member: Member) -> bool:
     """Whether the member has reason to hope for more than it has."""
     state = member.position.state

@@ -14,7 +14,7 @@ from typing import Final
 from kohort.machines.catalog.fresh_ids import as_text, fresh_ids
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic.group import ClassicGroup
-from kohort.machines.groups.consumer.answers import answer_as_before, answer_member
+from kohort.machines.groups.consumer.answers import answer_member
 from kohort.machines.groups.consumer.fencing import identify, owned_of
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.consumer.leaving import leave, replace_static_member
@@ -35,7 +35,7 @@ from kohort.machines.groups.hold_endings import hurry
 from kohort.machines.groups.migration.upgrade import upgrade, upgraded
 from kohort.machines.groups.migration.waiting import end_wait
 from kohort.machines.groups.state import GroupsState
-from kohort.model.commands.groups import NO_TIMEOUT_MS, ConsumerGroupHeartbeat
+from kohort.model.commands.groups import NO_TIMEOUT_MS, ConsumerGroupHeartbeat, ConsumerGroupHeartbeatAnswer
 from kohort.model.errors import ErrorCode, ProtocolError
 from kohort.model.records.groups import MemberState
 from kohort.model.settings import BrokerSettings
@@ -53,7 +53,8 @@ def handle_consumer_group_heartbeat(
     if type(group) is ConsumerGroup:
         member = group.members.get(command.member_id)
         if member is not None and _says_nothing_new(group, member, command):
-            _keep_alive(state, group, member, token, draft)
+            _keep_alive(state, group, member, draft.now_ms)
+            _answer_or_hold_again(state, group, member, token, draft)
             return
     check_heartbeat(command, state.settings)
     if command.member_epoch in (LEAVE_EPOCH, LEFT_FOR_A_WHILE_EPOCH):
@@ -70,6 +71,25 @@ def check_protocol_is_enabled(settings: BrokerSettings) -> None:
 # Members that are just there
 
 
+def answer_consumer_group_heartbeat(
+    state: GroupsState, command: ConsumerGroupHeartbeat, now_ms: int
+) -> ConsumerGroupHeartbeatAnswer | None:
+    """To a member that says nothing new and whose answer may not wait: what it was answered before, at once, until
+    there is another epoch."""
+    group = state.groups.get(command.group_id)
+    if type(group) is not ConsumerGroup:
+        return None
+    member = group.members.get(command.member_id)
+    if member is None or member.presence.hold_ms or not _says_nothing_new(group, member, command):
+        return None
+    answer = member.presence.last_answer
+    if answer is None or answer.member_epoch != member.position.epoch:
+        return None
+    check_protocol_is_enabled(state.settings)
+    _keep_alive(state, group, member, now_ms)
+    return answer
+
+
 def _says_nothing_new(group: ConsumerGroup, member: Member, command: ConsumerGroupHeartbeat) -> bool:
     """Whether a member that has all it is to have says only that it is there, as nearly always."""
     position = member.position
@@ -83,15 +103,18 @@ def _says_nothing_new(group: ConsumerGroup, member: Member, command: ConsumerGro
     )
 
 
-def _keep_alive(state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft) -> None:
+def _keep_alive(state: GroupsState, group: ConsumerGroup, member: Member, now_ms: int) -> None:
     presence = member.presence
-    presence.heard_at_ms = now_ms = draft.now_ms
+    presence.heard_at_ms = now_ms
     presence.expires_at_ms = now_ms + state.settings_of(group.group_id).session_timeout_ms
-    if presence.hold_ms:
+
+
+def _answer_or_hold_again(state: GroupsState, group: ConsumerGroup, member: Member, token: Token, draft: Draft) -> None:
+    if member.presence.hold_ms:
         _answer_abandoned(state, group, member, draft)
         hold(state, group, member, token, draft, is_full=False)
     else:
-        answer_as_before(state, group, member, token, draft)
+        answer_member(state, group, member, token, draft, tells_assignment=False)
 
 
 def _answer_abandoned(state: GroupsState, group: ConsumerGroup, member: Member, draft: Draft) -> None:

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from kohort.machines.contract import Token
 from kohort.machines.groups.classic import heartbeat, join, leave, sync
+from kohort.machines.groups.classic.group import ClassicGroup
 from kohort.machines.groups.consumer.group import ConsumerGroup
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.migration import classic_members, joining
 from kohort.machines.groups.state import GroupsState
+from kohort.model.commands.groups import Heartbeat, HeartbeatAnswer
 
 Handle = Callable[[GroupsState, Any, Token, Draft], None]
 HandleInConsumerGroup = Callable[[GroupsState, ConsumerGroup, Any, Token, Draft], None]
@@ -29,6 +31,12 @@ def _by_kind_of_group(in_classic_group: Handle, in_consumer_group: HandleInConsu
             in_classic_group(state, command, token, draft)
 
     return handle
+
+
+def answer_heartbeat(state: GroupsState, command: Heartbeat, now_ms: int) -> HeartbeatAnswer | None:
+    """At once, if that is possible; where classic members follow the consumer protocol it never is."""
+    group = state.groups.get(command.group_id)
+    return heartbeat.answer_heartbeat(group, command, now_ms) if type(group) is ClassicGroup else None
 
 
 handle_join_group: Final = _by_kind_of_group(join.handle_join_group, joining.join)
