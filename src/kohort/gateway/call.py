@@ -107,6 +107,9 @@ class Api:
     pipelined: bool = False
     """Requests behind this one are handled before its answer is there; answers leave in order nevertheless. Kafka
     handles one request of a connection at a time; only where many are in flight by design is more gained than lost."""
+    command: Callable[[Request, int, Origin], object] | None = None
+    """What a request of a version stands for, where it comes again and again in the same bytes: that is remembered, and
+    the handler gets it in place of the request."""
     decoder: Callable[[int], Callable[[memoryview, int], Request]] | None = None
     """By version, a reader of (frame, where the body begins) to be used instead of kio's."""
     answers_recur: bool = False

@@ -20,16 +20,17 @@ from typing import Final, Protocol, cast
 
 from kohort.carrier.contract import Answer, Carrier
 from kohort.gateway.budget import Budget
-from kohort.gateway.call import Client, GatewayInfo
+from kohort.gateway.call import Client, GatewayInfo, Request
 from kohort.gateway.exchange import Exchange
 from kohort.gateway.inbox import FRAME_SIZE, FRAME_SIZE_BYTES, Inbox
 from kohort.gateway.limits import MAX_IN_FLIGHT, Limits
 from kohort.gateway.mistaken_protocol import mistaken_protocol
 from kohort.gateway.receive_buffers import ReceiveBuffers
-from kohort.gateway.routes import find_route
+from kohort.gateway.recurring_requests import RecurringRequests
+from kohort.gateway.routes import Route, find_route
 from kohort.model.commands.groups import NO_ORIGIN, ConnectionLost
 from kohort.model.ids import DEFAULT_ORG, OrgId
-from kohort.wire.messages import DecodeError, decode_request_header
+from kohort.wire.messages import DecodeError, correlation_id_of, decode_request_header
 from kohort.wire.record_batch import Buffer
 
 _log: Final = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         "_last_progress",
         "_out",
         "_owner",
+        "_recurring",
         "_shared",
         "_transport",
         "_unsent",
@@ -126,6 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
         host, port = (transport.get_extra_info("peername") or ("a client gone already", 0))[:2]
         self.client = Client(host, port, connection_id=next(self._shared.connection_ids))
+        self._recurring = RecurringRequests(self.client)
         self._transport.set_write_buffer_limits(high=self._shared.limits.unsent_max_bytes)
         refusal = self._owner.admit(self)
         if refusal is not None:
@@ -227,30 +230,43 @@ class Connection(asyncio.BufferedProtocol):
         self._schedule()
 
     def _handle_frame(self, frame: memoryview) -> None:
-        try:
-            (api_key, version, correlation_id, client_id), body = decode_request_header(frame)
-            route = find_route(api_key, version)
-            if route is None:
-                self.cut_off(f"asked for the API {api_key} in version {version}, which is not supported here")
-                return
-            request = route.decode(frame, body)
-        except DecodeError as error:
-            self.cut_off(f"sent a request that cannot be read: {error}")
+        known = self._recurring.find(frame) or self._read(frame)
+        if known is None:
             return
-        client = self.client
-        if client.client_id != client_id:
-            client.client_id = client_id
-        size = len(frame)
-        exchange = Exchange(self, route, correlation_id, request, size)
-        self._exchanges.append(exchange)
-        self._shared.in_flight.used += size
+        route, request = known
+        exchange = Exchange(self, route, correlation_id_of(frame), request, len(frame))
         exchange.handle()
+        if exchange.answer_frame is not None and not self._exchanges:
+            self._out += exchange.answer_frame
+        else:
+            self._exchanges.append(exchange)
+            self._shared.in_flight.used += exchange.request_size
         if route.api.pipelined:
             return
         if exchange.answer_frame is None:
             self._alone = exchange
         elif len(self._out) >= _GATHERED or (self._out and len(self._out[-1]) >= _JOINED):
             self._write_answers()
+
+    def _read(self, frame: memoryview) -> tuple[Route, Request] | None:
+        """What is asked for. None if that cannot be said, and the client is cut off."""
+        try:
+            (api_key, version, _correlation_id, client_id), body = decode_request_header(frame)
+            route = find_route(api_key, version)
+            if route is None:
+                self.cut_off(f"asked for the API {api_key} in version {version}, which is not supported here")
+                return None
+            request = route.decode(frame, body)
+        except DecodeError as error:
+            self.cut_off(f"sent a request that cannot be read: {error}")
+            return None
+        client = self.client
+        if client.client_id != client_id:
+            client.client_id = client_id
+        if route.api.command is not None:
+            request = route.api.command(request, version, client.as_origin())
+            self._recurring.remember(frame, route, request)
+        return route, request
 
     def _refuse_frame(self, size: int) -> None:
         inbox = self._inbox

@@ -39,6 +39,8 @@ RequestEncoder = Callable[[int, str | None, object], list[Buffer]]
 API_VERSIONS: Final = 18
 _API_VERSIONS_FIRST_FLEXIBLE: Final = 3
 
+_CORRELATION_ID_BEGIN: Final = 4
+_CORRELATION_ID: Final = Struct(">i")
 _FIXED_HEADER: Final = Struct(">hhih")
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -58,6 +60,12 @@ class RequestHeader(NamedTuple):
 
 def milliseconds(duration: timedelta) -> int:
     return duration // _MILLISECOND
+
+
+def correlation_id_of(frame: memoryview) -> int:
+    """What a request is told apart by, which its answer repeats."""
+    correlation_id: int = _CORRELATION_ID.unpack_from(frame, _CORRELATION_ID_BEGIN)[0]
+    return correlation_id
 
 
 def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:

@@ -6,7 +6,7 @@ Next hop: carrier/contract.py, behind which broker/coordinators.py finds the sha
 """
 
 from kohort.gateway.call import Api, Call, Message, Request
-from kohort.model.commands.groups import AssignedTopic, ConsumerGroupHeartbeat, ConsumerGroupHeartbeatAnswer
+from kohort.model.commands.groups import AssignedTopic, ConsumerGroupHeartbeat, ConsumerGroupHeartbeatAnswer, Origin
 from kohort.model.errors import Refused
 from kohort.model.ids import NO_TOPIC_ID
 from kohort.wire.messages import milliseconds
@@ -15,10 +15,9 @@ _REGEX_SINCE = 1
 _OWN_MEMBER_ID_SINCE = 1
 
 
-def handle_consumer_group_heartbeat(request: Request, call: Call) -> None:
-    version = call.version
+def consumer_group_heartbeat(request: Request, version: int, origin: Origin) -> ConsumerGroupHeartbeat:
     owned = request.topic_partitions
-    command = ConsumerGroupHeartbeat(
+    return ConsumerGroupHeartbeat(
         request.group_id,
         request.member_id,
         request.member_epoch,
@@ -32,15 +31,24 @@ def handle_consumer_group_heartbeat(request: Request, call: Call) -> None:
         if owned is None
         else tuple([AssignedTopic(topic.topic_id or NO_TOPIC_ID, topic.partitions) for topic in owned]),
         version >= _OWN_MEMBER_ID_SINCE,
-        call.client.as_origin(),
+        origin,
     )
+
+
+def handle_consumer_group_heartbeat(command: ConsumerGroupHeartbeat, call: Call) -> None:
     call.send(command, call.answer)
 
 
-def refuse_consumer_group_heartbeat(request: Request, refused: Refused, call: Call) -> Message:
+def refuse_consumer_group_heartbeat(command: ConsumerGroupHeartbeat, refused: Refused, call: Call) -> Message:
     return ConsumerGroupHeartbeatAnswer(refused.error_code, refused.error_message)
 
 
 CONSUMER_GROUP_HEARTBEAT = Api(
-    68, "ConsumerGroupHeartbeat", 0, 1, handle_consumer_group_heartbeat, refuse_consumer_group_heartbeat
+    68,
+    "ConsumerGroupHeartbeat",
+    0,
+    1,
+    handle_consumer_group_heartbeat,
+    refuse_consumer_group_heartbeat,
+    command=consumer_group_heartbeat,
 )
