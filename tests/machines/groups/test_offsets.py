@@ -6,8 +6,10 @@ import pytest
 
 from kohort.model.commands.groups import (
     ListGroups,
+    OffsetCommit,
     OffsetDelete,
     PartitionOffsetFetched,
+    TopicCommit,
     TopicOffsetsFetched,
     TopicOffsetsToDelete,
 )
@@ -55,6 +57,19 @@ def test_a_commit_writes_the_groups_identity_once_and_one_record_for_each_topic(
     assert bills == OffsetCommitRecord("g", "bills", (1,), (1,), (-1,), (), START_MS, None, BILLS)
     book.say(commit("g", {"orders": {0: 6}}))
     assert len(book.records) == 4
+
+
+def test_who_commits_the_same_partitions_again_is_given_the_very_same_answer_if_it_is_small() -> None:
+    book = group_book(topic("orders", ORDERS, 101))
+
+    def say(offset: int, *partitions: int) -> object:
+        count = len(partitions)
+        return book.say(OffsetCommit("g", (TopicCommit("orders", partitions, (offset,) * count, (-1,) * count, ()),)))
+
+    assert say(5, 0) is say(6, 0)
+    assert say(7, 0) != say(7, 1)
+    assert say(8, *range(101)) == say(9, *range(101))
+    assert say(8, *range(101)) is not say(9, *range(101))
 
 
 @pytest.mark.parametrize("load", ["restart", "restart_from_snapshot"])

@@ -54,9 +54,7 @@ def handle_offset_commit(state: GroupsState, command: OffsetCommit, token: Token
         return
     _check_commit(state, command)
     _write_commit(state, command, records, draft)
-    draft.answer(
-        token, _all_committed(tuple([(each.name, each.partition_indexes, each.topic_id) for each in command.topics]))
-    )
+    draft.answer(token, _all_committed(command.topics))
 
 
 def _whole_commit(state: GroupsState, command: OffsetCommit, now_ms: int) -> list[OffsetCommitRecord] | None:
@@ -69,12 +67,18 @@ def _whole_commit(state: GroupsState, command: OffsetCommit, now_ms: int) -> lis
             return None
         if len(indexes) > 1 and len(set(indexes)) < len(indexes):
             return None
+        guard = _guard(topic, expire_ms)
         records.append(
             OffsetCommitRecord(
-                command.group_id, topic.name, indexes, offsets, leader_epochs, (), now_ms, expire_ms, topic.topic_id
+                command.group_id, topic.name, indexes, offsets, leader_epochs, (), now_ms, expire_ms, guard
             )
         )
     return records
+
+
+def _guard(topic: Topic, expire_ms: int | None) -> TopicId:
+    """A record with an end of its own is of a version that has no place for the topic's id."""
+    return topic.topic_id if expire_ms is None else NO_TOPIC_ID
 
 
 def _write_commit(state: GroupsState, command: OffsetCommit, records: list[OffsetCommitRecord], draft: Draft) -> None:
@@ -153,8 +157,9 @@ def _record(command: OffsetCommit, topic: Topic, commit: TopicCommit, codes: Cod
     leader_epochs = tuple([leader_epochs[place] for place in places])
     metadata = tuple([metadata[place] for place in places]) if any(metadata) else ()
     expire_ms = None if command.retention_time_ms < 0 else now_ms + command.retention_time_ms
+    guard = _guard(topic, expire_ms)
     return OffsetCommitRecord(
-        command.group_id, topic.name, indexes, offsets, leader_epochs, metadata, now_ms, expire_ms, topic.topic_id
+        command.group_id, topic.name, indexes, offsets, leader_epochs, metadata, now_ms, expire_ms, guard
     )
 
 
@@ -166,7 +171,14 @@ def _answer_commit(command: OffsetCommit, outcomes: list[Codes], token: Token, d
     draft.answer(token, OffsetCommitAnswer(tuple(topics)))
 
 
-def _all_committed(topics: tuple[tuple[str, tuple[int, ...], TopicId], ...]) -> OffsetCommitAnswer:
+def _all_committed(commits: tuple[TopicCommit, ...]) -> OffsetCommitAnswer:
+    """Members commit the same partitions again and again, and are given the very same answer."""
+    topics = tuple([(each.name, each.partition_indexes, each.topic_id) for each in commits])
+    is_small = sum([len(indexes) for _, indexes, _ in topics]) <= _FEW_PARTITIONS
+    return _remembered_answer(topics) if is_small else _answer_of(topics)
+
+
+def _answer_of(topics: tuple[tuple[str, tuple[int, ...], TopicId], ...]) -> OffsetCommitAnswer:
     return OffsetCommitAnswer(
         tuple(
             TopicCommitted(name, tuple(PartitionCommitted(index, ErrorCode.NONE) for index in indexes), topic_id)
@@ -175,8 +187,7 @@ def _all_committed(topics: tuple[tuple[str, tuple[int, ...], TopicId], ...]) -> 
     )
 
 
-_remembered_commit = lru_cache(_REMEMBERED_ANSWERS)(_all_committed)
-"""Members commit the same partitions again and again."""
+_remembered_answer: Final = lru_cache(_REMEMBERED_ANSWERS)(_answer_of)
 
 
 # OffsetFetch
