@@ -314,6 +314,25 @@ def test_a_member_that_was_behind_goes_on_until_the_members_have_agreed() -> Non
     assert ana.heartbeat(generation_id=behind).code is ErrorCode.ILLEGAL_GENERATION
 
 
+def test_a_member_that_waits_to_join_goes_on_too() -> None:
+    book = mixed_book()
+    ana, ben, new = mixed_group(book)
+    new.fields["subscribed_topic_names"] = ("bills",)
+    new.ask_for_all()
+    book.settle()
+    kept = {member.member_id: member.owned[0] for member in (ana, ben)}
+    for member in (ana, ben):
+        member.is_cooperative = True
+        member.join()
+    waiting = [member for member in (ana, ben) if member.is_joining]
+    assert waiting
+    new.leave()
+    assert book.kind == "classic"
+    for member in waiting:
+        code = book.commit(member.member_id, member.generation_id, 7, partition=kept[member.member_id])
+        assert code is ErrorCode.NONE
+
+
 def test_silent_members_expire_as_classic_ones() -> None:
     book = mixed_book()
     ana, ben, new = mixed_group(book)

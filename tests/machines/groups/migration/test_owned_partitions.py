@@ -92,3 +92,18 @@ def test_a_removed_member_that_comes_back_with_partitions_is_unknown() -> None:
     ana.rejoin()
     converge_mixed(ana, new)
     assert all_owned(ana, new) == [0, 1, 2, 3]
+
+
+def test_what_a_classic_group_had_not_assigned_yet_is_assigned_whoever_comes() -> None:
+    book = mixed_book()
+    ana = ClassicConsumer(book, "ana")
+    ben = ClassicConsumer(book, "ben", instance_id="one")
+    ana.join()
+    ben.join()
+    new = Consumer(book, "new", instance_id="one")
+    new.join()
+    assert ana.joined is not None
+    assert ana.joined.code is ErrorCode.REBALANCE_IN_PROGRESS
+    ana.rejoin()
+    converge_mixed(ana, new)
+    assert all_owned(ana, new) == [0, 1, 2, 3]

@@ -37,6 +37,8 @@ class WaitingJoin(NamedTuple):
     token: Token
     owned: Owned
     """What the member owns as long as it is not answered."""
+    epoch: int
+    """What it takes for its epoch meanwhile."""
 
 
 @dataclass(eq=False, slots=True)

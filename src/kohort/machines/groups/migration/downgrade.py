@@ -99,7 +99,8 @@ def _remaining(group: ConsumerGroup, member: Member, draft: Draft) -> _Remaining
         tuple(Protocol(protocol.name, protocol.metadata) for protocol in protocols_of(member)),
     )
     waiting = take_wait(group, member, draft)
-    return _Remaining(as_classic, member.position.epoch, member.target, member.presence.origin, waiting)
+    epoch = member.position.epoch if waiting is None else waiting.epoch
+    return _Remaining(as_classic, epoch, member.target, member.presence.origin, waiting)
 
 
 def _owners(state: GroupsState, group: ConsumerGroup) -> Owners:

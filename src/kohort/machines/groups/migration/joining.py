@@ -161,8 +161,9 @@ def _take_step(
     hear_of(state, group, member, command.origin, draft)
     stop_watching_rejoin(group, member, draft)
     group.recorder.end_waiting(member.member_id, JOIN, draft.now_ms)
+    waiting = WaitingJoin(token, owned, member.position.epoch)
     follow_target(group, member, owned, draft, has_new_subscription=has_new_subscription)
-    answer_or_wait(state, group, member, WaitingJoin(token, owned), draft)
+    answer_or_wait(state, group, member, waiting, draft)
     tell_expectant(state, group, draft)
 
 
