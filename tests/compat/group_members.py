@@ -75,7 +75,7 @@ def member_starter(java: Callable[[], JavaConsumers]) -> Iterator[StartMember]:
     with ThreadPoolExecutor(max(len(started), 1)) as closers:
         list(closers.map(lambda each: each[1].close(), started))
     errors = [f"{kind}: {error}" for kind, member in started for error in member.errors]
-    assert errors == []
+    assert not errors, errors
 
 
 def make_python_member(kind: Kind, wish: Wish) -> Member:
