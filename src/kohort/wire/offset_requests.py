@@ -4,9 +4,7 @@ A partition without metadata and without tagged fields has always the same size,
 other are taken apart by one `struct`. The rest is read field by field. Versions before 8, whose form is another and
 which only old clients send, are read by kio.
 
-What a frame announces is believed only as far as its bytes go, as in bounds.py.
-
-Next hop: gateway/apis/offset_commit.py.
+Next hop: compact_types.py for what requests are made of; gateway/apis/offset_commit.py.
 """
 
 from collections.abc import Callable
@@ -14,13 +12,12 @@ from functools import lru_cache, partial
 from struct import Struct
 from struct import error as StructError
 from typing import Any, Final
-from uuid import UUID
 
 from kohort.model.commands.groups import NO_TIMEOUT_MS, OffsetCommit, TopicCommit
 from kohort.model.ids import NO_TOPIC_ID
-from kohort.wire.bounds import MAX_ITEMS, read_unsigned_varint
+from kohort.wire.bounds import MAX_ITEMS
+from kohort.wire.compact_types import read_count, read_nullable_string, read_string, read_topic_id
 from kohort.wire.errors import DecodeError
-from kohort.wire.long_strings import MAX_STRING_BYTES
 from kohort.wire.messages import behind_tags, milliseconds, request_decoder
 
 OFFSET_COMMIT: Final = 8
@@ -36,7 +33,6 @@ _PARTITION: Final = Struct(">iqi")
 _PLAIN_PARTITION: Final = Struct(">iqiBB")
 """A partition whose metadata is empty or null, and that has no tagged fields."""
 _MOST_AT_ONCE: Final = 256
-_TOPIC_ID_SIZE: Final = 16
 _REMEMBERED: Final = 1024
 
 Decoder = Callable[[memoryview, int], OffsetCommit]
@@ -52,33 +48,30 @@ def offset_commit_decoder(version: int) -> Decoder:
 
 def _decode(frame: memoryview, position: int, version: int) -> OffsetCommit:
     try:
-        group_id, position = _string(frame, position)
+        group_id, position = read_string(frame, position)
         (generation_id,) = _GENERATION.unpack_from(frame, position)
-        member_id, position = _string(frame, position + _GENERATION.size)
+        member_id, position = read_string(frame, position + _GENERATION.size)
         if frame[position]:
-            instance_id, position = _nullable_string(frame, position)
+            instance_id, position = read_nullable_string(frame, position)
         else:
             instance_id, position = None, position + 1
-        count, position = _count(frame, position)
+        count, position = read_count(frame, position, MAX_ITEMS)
         budget = MAX_ITEMS - count
         topics = []
         name, topic_id = "", NO_TOPIC_ID
         for _ in range(count):
             if version >= _BY_ID_SINCE:
-                topic_id = _topic_id(bytes(frame[position : position + _TOPIC_ID_SIZE]))
-                position += _TOPIC_ID_SIZE
+                topic_id, position = read_topic_id(frame, position)
             else:
-                name, position = _string(frame, position)
-            count, position = _count(frame, position)
+                name, position = read_string(frame, position)
+            count, position = read_count(frame, position, budget)
             budget -= count
-            if budget < 0:
-                raise DecodeError(f"OffsetCommitRequest: more than {MAX_ITEMS} items")
             columns, position = _partitions(frame, position, count)
             position = behind_tags(frame, position) if frame[position] else position + 1
             topics.append(TopicCommit(name, *columns, topic_id))
         if frame[position]:
             behind_tags(frame, position)
-    except (IndexError, StructError, ValueError) as failure:
+    except (DecodeError, IndexError, StructError, ValueError) as failure:
         raise DecodeError(f"OffsetCommitRequest: {failure}") from failure
     return OffsetCommit(
         group_id,
@@ -115,46 +108,11 @@ def _partitions_one_by_one(frame: memoryview, position: int, count: int) -> tupl
     metadata: list[str | None] = []
     for _ in range(count):
         rows.append(_PARTITION.unpack_from(frame, position))
-        text, position = _nullable_string(frame, position + _PARTITION.size)
+        text, position = read_nullable_string(frame, position + _PARTITION.size)
         metadata.append(text)
         position = behind_tags(frame, position) if frame[position] else position + 1
     indexes, offsets, leader_epochs = zip(*rows, strict=True)
     return (indexes, offsets, leader_epochs, tuple(metadata) if any(metadata) else ()), position
-
-
-def _count(frame: memoryview, position: int) -> tuple[int, int]:
-    """How many items an array has, no more than its bytes can hold, and the position behind that."""
-    count, position = read_unsigned_varint(frame, position)
-    if not count:
-        raise DecodeError(f"OffsetCommitRequest: an array is null at byte {position}, which it may not be")
-    if count - 1 > len(frame) - position:
-        raise DecodeError(f"OffsetCommitRequest: {count - 1} items are announced at byte {position}")
-    return count - 1, position
-
-
-def _string(frame: memoryview, position: int) -> tuple[str, int]:
-    text, end = _nullable_string(frame, position)
-    if text is None:
-        raise DecodeError(f"OffsetCommitRequest: a string is null at byte {position}, which it may not be")
-    return text, end
-
-
-def _nullable_string(frame: memoryview, position: int) -> tuple[str | None, int]:
-    size = frame[position]
-    position += 1
-    if size > 127:
-        size, position = read_unsigned_varint(frame, position - 1)
-    if not size:
-        return None, position
-    end = position + size - 1
-    if size > MAX_STRING_BYTES + 1 or end > len(frame):
-        raise DecodeError(f"OffsetCommitRequest: a string that ends at byte {end} of {len(frame)}")
-    return str(frame[position:end], "utf-8"), end
-
-
-@lru_cache(_REMEMBERED)
-def _topic_id(data: bytes) -> UUID:
-    return UUID(bytes=data)
 
 
 def _from_kio(request: Any, version: int) -> OffsetCommit:

@@ -3,21 +3,21 @@
 kio copies every batch into memory of its own. Here a batch is a slice of the frame, so that it is copied once, into the
 log. Whoever keeps a slice beyond the handling of its request has to copy it: the memory is received into again.
 
-What a frame announces is believed only as far as its bytes go, as in bounds.py: to leave the frame is an IndexError or
-a struct.error here, and a DecodeError outside. Versions before 9, whose form is another and which only old clients
-send, are read by kio. Next hop: gateway/apis/produce.py.
+Versions before 9, whose form is another and which only old clients send, are read by kio.
+
+Next hop: compact_types.py for what requests are made of; gateway/apis/produce.py.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from struct import Struct
 from struct import error as StructError
 from typing import Any, Final
-from uuid import UUID
 
 from kohort.model.commands.data import PartitionProduce, Produce, TopicProduce
 from kohort.model.ids import NO_TOPIC_ID
 from kohort.wire.bounds import MAX_ITEMS, read_unsigned_varint
+from kohort.wire.compact_types import read_count, read_string, read_topic_id
 from kohort.wire.errors import DecodeError
 from kohort.wire.messages import behind_tags, milliseconds, request_decoder
 
@@ -28,7 +28,6 @@ _TOPIC_IDS_SINCE: Final = 13
 
 _ACKS_AND_TIMEOUT: Final = Struct(">hi")
 _INDEX: Final = Struct(">i")
-_TOPIC_ID_SIZE: Final = 16
 
 Decoder = Callable[[memoryview, int], Produce]
 """Reads (frame, where the body begins). Bytes behind the body are left alone, as Kafka does."""
@@ -42,25 +41,23 @@ def produce_decoder(version: int) -> Decoder:
 
 
 def _decode(frame: memoryview, position: int, by_id: bool) -> Produce:
-    """Lengths of one byte, which most are, are read where they lie: a call for each would double the time."""
     try:
         transactional_id = None
         if frame[position]:
-            transactional_id, position = _string(frame, position)
+            transactional_id, position = read_string(frame, position)
         else:
             position += 1
         acks, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(frame, position)
-        count, position = _count(frame, position + _ACKS_AND_TIMEOUT.size, MAX_ITEMS)
+        count, position = read_count(frame, position + _ACKS_AND_TIMEOUT.size, MAX_ITEMS)
         budget = MAX_ITEMS - count
         topics = []
         name, topic_id = "", NO_TOPIC_ID
         for _ in range(count):
             if by_id:
-                topic_id = _topic_id(bytes(frame[position : position + _TOPIC_ID_SIZE]))
-                position += _TOPIC_ID_SIZE
+                topic_id, position = read_topic_id(frame, position)
             else:
-                name, position = _string(frame, position)
-            count, position = _count(frame, position, budget)
+                name, position = read_string(frame, position)
+            count, position = read_count(frame, position, budget)
             budget -= count
             partitions = []
             for _ in range(count):
@@ -73,39 +70,9 @@ def _decode(frame: memoryview, position: int, by_id: bool) -> Produce:
             topics.append(TopicProduce(name, topic_id, tuple(partitions)))
         if frame[position]:
             behind_tags(frame, position)
-    except (IndexError, StructError, ValueError) as failure:
+    except (DecodeError, IndexError, StructError, ValueError) as failure:
         raise DecodeError(f"ProduceRequest: {failure}") from failure
     return Produce(tuple(topics), acks, timeout_ms, transactional_id)
-
-
-def _count(frame: memoryview, position: int, budget: int) -> tuple[int, int]:
-    """How many items an array has, no more than its bytes can hold, and the position behind that."""
-    count = frame[position] - 1
-    position += 1
-    if count > 126:
-        count, position = read_unsigned_varint(frame, position - 1)
-        count -= 1
-    if count < 0:
-        raise DecodeError(f"ProduceRequest: an array is null at byte {position}, which it may not be")
-    if count > len(frame) - position or count > budget:
-        raise DecodeError(f"ProduceRequest: {count} items are announced at byte {position}")
-    return count, position
-
-
-def _string(frame: memoryview, position: int) -> tuple[str, int]:
-    size = frame[position]
-    position += 1
-    if size > 127:
-        size, position = read_unsigned_varint(frame, position - 1)
-    end = position + size - 1
-    if end > len(frame) or not size:
-        raise DecodeError(f"ProduceRequest: a string that ends at byte {end} of {len(frame)}")
-    return str(frame[position:end], "utf-8"), end
-
-
-@lru_cache(maxsize=10_000)
-def _topic_id(data: bytes) -> UUID:
-    return UUID(bytes=data)
 
 
 def _from_kio(request: Any, version: int) -> Produce:
