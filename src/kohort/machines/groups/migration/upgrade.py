@@ -25,6 +25,7 @@ from kohort.machines.groups.consumer.moves import watch_step
 from kohort.machines.groups.consumer.presence import hear_of
 from kohort.machines.groups.consumer.reconciliation import AssignedPartitions, Position
 from kohort.machines.groups.consumer.recording import record_trigger
+from kohort.machines.groups.consumer.target import bump_epoch
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.migration.embedded import metadata_of_classic_member, partitions_by_id
 from kohort.machines.groups.state import GroupsState
@@ -192,7 +193,19 @@ def upgrade(state: GroupsState, before: ClassicGroup, after: ConsumerGroup, draf
     if before.members:
         record_trigger(group, UPGRADED, draft)
         group.recorder.take_over(before.recorder, draft.now_ms)
+    if not _is_whole(group):
+        bump_epoch(state, group, UPGRADED, draft)
     return group
+
+
+def _is_whole(group: ConsumerGroup) -> bool:
+    """Whether everything that members want is somebody's. A classic group that was just changing leaves some to be
+    assigned, and whoever comes now may bring no epoch: a static member in another's place does not."""
+    given = set(_each({member_id: member.target for member_id, member in group.members.items()}))
+    wanted = (
+        (topic.topic_id, index) for topic in group.subscriptions.all_topics() for index in range(topic.partitions)
+    )
+    return given.issuperset(wanted)
 
 
 def _dismiss(group: ClassicGroup, draft: Draft) -> None:
