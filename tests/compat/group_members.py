@@ -61,7 +61,7 @@ class StartMember(Protocol):
 
 
 def member_starter(java: Callable[[], JavaConsumers]) -> Iterator[StartMember]:
-    """One starter; afterwards all its members are closed, and none may have seen an error."""
+    """One starter; afterwards none of its members may have seen an error, and all are closed."""
     started: list[tuple[Kind, Member]] = []
 
     def start(kind: Kind, broker: BrokerProcess, group: str, topics: Sequence[str] = (), **wish: object) -> Member:
@@ -72,9 +72,10 @@ def member_starter(java: Callable[[], JavaConsumers]) -> Iterator[StartMember]:
         return member
 
     yield start
+    errors = [f"{kind}: {error}" for kind, member in started for error in member.errors]
+    # All at once: a commit may then be refused because the others' leaving began a rebalance. That is no error.
     with ThreadPoolExecutor(max(len(started), 1)) as closers:
         list(closers.map(lambda each: each[1].close(), started))
-    errors = [f"{kind}: {error}" for kind, member in started for error in member.errors]
     assert not errors, errors
 
 
