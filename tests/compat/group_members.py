@@ -114,9 +114,7 @@ def wait_until_shared(members: Sequence[Member], partitions: int, timeout_s: flo
     try:
         wait_until(is_shared, f"{len(members)} members shared {partitions} partitions", timeout_s)
     except AssertionError as failure:
-        owned = [sorted(member.owned) for member in members]
-        errors = [member.errors for member in members]
-        raise AssertionError(f"{failure}: they own {owned}, and saw {errors}") from None
+        raise AssertionError("\n".join((f"{failure}:", *map(str, members)))) from None
 
 
 def wait_until_read(members: Sequence[Member], count: int, timeout_s: float = WAIT_S) -> None:
@@ -126,9 +124,7 @@ def wait_until_read(members: Sequence[Member], count: int, timeout_s: float = WA
     try:
         wait_until(is_read, f"{count} records were read", timeout_s)
     except AssertionError as failure:
-        read = [len(member.values) for member in members]
-        errors = [member.errors for member in members]
-        raise AssertionError(f"{failure}: they read {read}, and saw {errors}") from None
+        raise AssertionError("\n".join((f"{failure}:", *map(str, members)))) from None
 
 
 def all_values(*members: Member) -> list[bytes]:

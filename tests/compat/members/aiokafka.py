@@ -17,15 +17,14 @@ class AiokafkaMember(PolledMember, ConsumerRebalanceListener):
     """It commits by itself, as its default is: before partitions are taken away, and when it is closed."""
 
     def __init__(self, wish: Wish) -> None:
-        self._wish = wish
         self._loop = asyncio.new_event_loop()
-        super().__init__()
+        super().__init__(wish)
 
     def open_client(self) -> None:
         self._loop.run_until_complete(self._start())
 
     async def _start(self) -> None:
-        wish = self._wish
+        wish = self.wish
         self._consumer = AIOKafkaConsumer(**_config(wish))
         if wish.pattern:
             self._consumer.subscribe(pattern=f"^{wish.pattern}$", listener=self)

@@ -35,7 +35,7 @@ class JavaConsumers:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def start(self, wish: Wish) -> "JavaMember":
-        member = JavaMember(self, next(self._names))
+        member = JavaMember(self, next(self._names), wish)
         self._members[member.name] = member
         topics = f"^{wish.pattern}$" if wish.pattern else ",".join(wish.topics)
         self.say(member.name, "start", topics, *(f"{name}={value}" for name, value in _config(wish).items()))
@@ -65,8 +65,8 @@ class JavaConsumers:
 
 
 class JavaMember(Member):
-    def __init__(self, host: JavaConsumers, name: str) -> None:
-        super().__init__()
+    def __init__(self, host: JavaConsumers, name: str, wish: Wish) -> None:
+        super().__init__(wish)
         self.name = name
         self._host = host
         self._answers: SimpleQueue[str] = SimpleQueue()

@@ -21,12 +21,8 @@ ASSIGNORS = {
 class KafkaPythonMember(PolledMember, ConsumerRebalanceListener):
     """It commits by itself, as its default is: before partitions are taken away, and when it is closed."""
 
-    def __init__(self, wish: Wish) -> None:
-        self._wish = wish
-        super().__init__()
-
     def open_client(self) -> None:
-        wish = self._wish
+        wish = self.wish
         self._consumer = KafkaConsumer(**_config(wish))
         if wish.pattern:
             self._consumer.subscribe(pattern=f"^{wish.pattern}$", listener=self)

@@ -10,16 +10,15 @@ from tests.compat.members.member import Partition, PolledMember, Wish
 class LibrdkafkaMember(PolledMember):
     def __init__(self, wish: Wish, **settings: object) -> None:
         """Setting names have "_" where librdkafka has "."."""
-        self._wish = wish
         self._settings = {name.replace("_", "."): value for name, value in settings.items()}
-        super().__init__()
+        super().__init__(wish)
 
     @property
     def member_id(self) -> str:
         return str(self.ask(self._consumer.memberid))
 
     def open_client(self) -> None:
-        wish = self._wish
+        wish = self.wish
         self._consumer = Consumer(_config(wish) | self._settings)
         topics = [f"^{wish.pattern}$"] if wish.pattern else list(wish.topics)
         self._consumer.subscribe(

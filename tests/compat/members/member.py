@@ -43,13 +43,19 @@ class Wish(NamedTuple):
 class Member(ABC):
     """Consumes from the beginning until it is closed; what it read is committed before a partition goes to another."""
 
-    def __init__(self) -> None:
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
         self.values: list[bytes] = []
         self.errors: list[object] = []
         self.owned: set[Partition] = set()
         self.changes = 0
         """How often it was given something or had something taken away."""
         self.closing_took_s: float | None = None
+
+    def __str__(self) -> str:
+        owned = ", ".join(f"{topic}-{number}" for topic, number in sorted(self.owned))
+        read = f"{len(self.values)} records"
+        return f"{type(self).__name__} ({self.wish.strategy}) of {self.wish.group}: [{owned}], {read}, {self.errors}"
 
     def __enter__(self) -> Self:
         return self
@@ -84,8 +90,8 @@ class Member(ABC):
 class PolledMember(Member):
     """A member whose client wants to be called by one thread alone: this one's."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, wish: Wish) -> None:
+        super().__init__(wish)
         self._is_closing = False
         self._asked: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
