@@ -2,7 +2,7 @@
 
 Offsets are nearly all that the logs of groups hold. The records of one commit to a topic differ only in partition,
 offset and leader epoch, and in their place in the batch. So they are written by one `struct` that has a slot for each
-of those and the rest as constants, remembered by the partitions; and read by trying whether the record behind one is
+of those and the rest as constants, remembered by their layout; and read by trying whether the record behind one is
 like it. Commits with metadata or an end of their own are written and read record by record.
 
     key     type 1 i16, group string, topic string, partition i32
@@ -42,7 +42,8 @@ _EMPTY: Final = b"\1"
 """A compact string of no characters."""
 _NO_HEADERS: Final = b"\0"
 _TOPIC_ID_SIZE: Final = 16
-_REMEMBERED_FORMS: Final = 1024
+_REMEMBERED_FORMS: Final = 4096
+_REMEMBERED_STRUCTS: Final = 1024
 _MOST_AT_ONCE: Final = 128
 """Records that one struct writes: clients decide how many there are, and what is remembered must be bounded."""
 _ATTRIBUTES: Final = b"\0\0"
@@ -79,13 +80,13 @@ def _write_alike(writer: BatchWriter, record: OffsetCommitRecord, part: slice, t
     partitions = record.partitions[part]
     count = len(partitions)
     deltas = _deltas()[writer.count : writer.count + count]
-    form = _form(record.group_id, record.topic, record.topic_id, partitions, len(deltas[0]))
-    slots = form.slots.copy()
+    form = _form(record.group_id, record.topic, record.topic_id, len(deltas[0]))
+    slots: list[Any] = [form.head, b"", form.key, 0, form.value_head, 0, 0, tail + form.tail] * count
     slots[1::_SLOTS] = deltas
+    slots[3::_SLOTS] = partitions
     slots[5::_SLOTS] = record.offsets[part]
     slots[6::_SLOTS] = record.leader_epochs[part]
-    slots[7::_SLOTS] = (tail + form.tail,) * count
-    writer.payload += form.struct.pack(*slots)
+    writer.payload += _struct(form.layout, count).pack(*slots)
     writer.count += count
 
 
@@ -96,19 +97,20 @@ def _deltas() -> list[bytes]:
 
 
 class _Form(NamedTuple):
-    """How the records of one commit lie behind each other, each in eight slots: its size and attributes, its place in
-    the batch, its key up to the partition, the partition, the value's size and version, its offset, its leader epoch,
-    and the rest."""
+    """How each record of a group's commits to a topic lies, in eight slots: its size and attributes, its place in the
+    batch, its key up to the partition, the partition, the value's size and version, its offset, its leader epoch, and
+    the rest."""
 
-    struct: Struct
-    slots: list[Any]
-    """Filled but for what differs from commit to commit."""
+    layout: str
+    head: bytes
+    key: bytes
+    value_head: bytes
     tail: bytes
     """The rest, without the empty metadata and the time that it begins with."""
 
 
 @lru_cache(_REMEMBERED_FORMS)
-def _form(group_id: str, topic: str, topic_id: UUID, partitions: tuple[int, ...], delta_size: int) -> _Form:
+def _form(group_id: str, topic: str, topic_id: UUID, delta_size: int) -> _Form:
     key_head = _key_head(group_id, topic)
     key = _varint(len(key_head) + _PARTITION.size) + key_head
     tail = (_tags(topic_id) if topic_id.int else b"\0") + _NO_HEADERS
@@ -117,8 +119,13 @@ def _form(group_id: str, topic: str, topic_id: UUID, partitions: tuple[int, ...]
     size = len(_ATTRIBUTES) + delta_size + len(key) + _PARTITION.size + len(value_head) + _OFFSET.size + tail_size
     head = _varint(size) + _ATTRIBUTES
     layout = f"{len(head)}s{delta_size}s{len(key)}si{len(value_head)}sqi{tail_size}s"
-    slots = [slot for partition in partitions for slot in (head, b"", key, partition, value_head, 0, 0, b"")]
-    return _Form(Struct(">" + layout * len(partitions)), slots, tail)
+    return _Form(layout, head, key, value_head, tail)
+
+
+@lru_cache(_REMEMBERED_STRUCTS)
+def _struct(layout: str, count: int) -> Struct:
+    """Of so many records behind each other. Groups and topics whose names are equally long have the same."""
+    return Struct(">" + layout * count)
 
 
 def _write_one_by_one(writer: BatchWriter, record: OffsetCommitRecord) -> None:
