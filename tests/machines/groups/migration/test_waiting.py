@@ -182,3 +182,19 @@ def test_a_restart_forgets_who_waits() -> None:
     ana.join()
     converge_mixed(ana, new)
     assert all_owned(ana, new) == [0, 1, 2, 3]
+
+
+def test_one_that_waits_need_not_ask_for_what_it_joined_for_before() -> None:
+    book = mixed_book()
+    ana, _ = with_one_that_waits(book, session_timeout_ms=9_000, rebalance_timeout_ms=2_000)
+    book.wait(LONGEST_WAIT_MS)
+    assert ana.learn() is ErrorCode.NONE
+    book.wait(1_000)
+    assert ana.heartbeat().code is ErrorCode.NONE
+    book.set_topics(topic("orders", ORDERS, 6))
+    ana.join()
+    assert ana.is_joining
+    book.wait(1_500)
+    assert ana.is_joining, "not dropped because it did not sync"
+    book.wait(LONGEST_WAIT_MS)
+    assert ana.learn() is ErrorCode.NONE

@@ -26,7 +26,7 @@ from kohort.machines.groups.consumer.reconciliation import Owned
 from kohort.machines.groups.consumer.recording import record_trigger
 from kohort.machines.groups.consumer.subscribing import subscribe
 from kohort.machines.groups.consumer.telling import tell_expectant
-from kohort.machines.groups.consumer.timers import stop_watching_rejoin
+from kohort.machines.groups.consumer.timers import stop_watching_rejoin, stop_watching_sync
 from kohort.machines.groups.draft import Draft
 from kohort.machines.groups.hold_endings import hurry
 from kohort.machines.groups.migration.downgrade import DOWNGRADED, downgrade, is_to_downgrade
@@ -160,6 +160,7 @@ def _take_step(
     member = group.members[metadata.member_id]
     hear_of(state, group, member, command.origin, draft)
     stop_watching_rejoin(group, member, draft)
+    stop_watching_sync(group, member, draft)  # It need not ask any more for what it joined for the last time.
     group.recorder.end_waiting(member.member_id, JOIN, draft.now_ms)
     waiting = WaitingJoin(token, owned, member.position.epoch)
     follow_target(group, member, owned, draft, has_new_subscription=has_new_subscription)
