@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Protocol
 
 from kohort.model.commands.groups import (
+    NO_TIMEOUT_MS,
     AssignedTopic,
     ConsumerGroupDescribe,
     ConsumerGroupDescribed,
@@ -108,7 +109,8 @@ class Administrator:
         return [topic.topic_id for topic in self._territory.topics.values()]
 
     def _reset(self, group_id: str, topic: str, partition: int) -> OffsetCommit:
-        return OffsetCommit(group_id, (TopicCommit(topic, (partition,), (self._territory.next_offset(),), (-1,)),))
+        commit = TopicCommit(topic, (partition,), (self._territory.next_offset(),), (-1,))
+        return OffsetCommit(group_id, (commit,), retention_time_ms=self._random.choice((NO_TIMEOUT_MS, 4_000)))
 
     def _send(self, command: Any) -> None:
         if self._connection is None:

@@ -9,6 +9,7 @@ Next hop: oracle.py, which asks before a command is decided.
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
+from uuid import UUID
 
 from kohort.model.commands.groups import (
     AssignedTopic,
@@ -24,6 +25,7 @@ from kohort.model.commands.groups import (
     OffsetDelete,
     OffsetFetch,
     SyncGroup,
+    TopicCommit,
 )
 from kohort.model.errors import ErrorCode
 from kohort.model.records.groups import RecordPartitionEpochs
@@ -69,8 +71,11 @@ EVER: dict[type, Codes] = {
         ErrorCode.REBALANCE_IN_PROGRESS,
         ErrorCode.STALE_MEMBER_EPOCH,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
     },
-    OffsetFetch: OK | UNKNOWN | {ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION},
+    OffsetFetch: OK
+    | UNKNOWN
+    | {ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_TOPIC_ID},
     OffsetDelete: OK
     | MISSING
     | {
@@ -172,9 +177,13 @@ def _knows_its_epoch(command: ConsumerGroupHeartbeat, member: MemberView) -> boo
 
 def _of_unknown_partitions(command: OffsetCommit, topics: Mapping[str, Topic]) -> Codes:
     """They are told apart before the group is looked at."""
-    counts = {name: topic.partitions for name, topic in topics.items()}
-    is_unknown = any(max(topic.partition_indexes) >= counts.get(topic.name, 0) for topic in command.topics)
-    return frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}) if is_unknown else frozenset()
+    known = [topic_of(commit, topics) for commit in command.topics]
+    codes = set[int]()
+    if None in known:
+        codes |= {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+    if any(topic and max(commit.partition_indexes) >= topic.partitions for commit, topic in zip(command.topics, known)):
+        codes.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return codes
 
 
 def _commit_to_consumer_group(command: OffsetCommit, group: GroupView, topics: Mapping[str, Topic]) -> Codes:
@@ -197,11 +206,22 @@ def _had_all(command: OffsetCommit, member: MemberView, topics: Mapping[str, Top
     for partitions in (member.position.assigned_partitions, member.position.partitions_pending_revocation):
         since.update(_epochs(partitions))
     return all(
-        topic.name in topics
-        and since.get((topics[topic.name].topic_id, partition), NEVER) <= command.generation_id_or_member_epoch
-        for topic in command.topics
-        for partition in topic.partition_indexes
+        since.get((_id_of(commit, topics), partition), NEVER) <= command.generation_id_or_member_epoch
+        for commit in command.topics
+        for partition in commit.partition_indexes
     )
+
+
+def _id_of(commit: TopicCommit, topics: Mapping[str, Topic]) -> UUID:
+    topic = topics.get(commit.name)
+    return commit.topic_id if not commit.name or topic is None else topic.topic_id
+
+
+def topic_of(named: Any, topics: Mapping[str, Topic]) -> Topic | None:
+    """The topic that stands by its name or by its id in a command or an answer, if there is such."""
+    if named.name:
+        return topics.get(named.name)
+    return next((topic for topic in topics.values() if topic.topic_id == named.topic_id), None)
 
 
 def _epochs(topics: Iterable[RecordPartitionEpochs]) -> dict[Partition, int]:
@@ -213,13 +233,14 @@ def _epochs(topics: Iterable[RecordPartitionEpochs]) -> dict[Partition, int]:
 
 
 def _fetch_of_consumer_group(command: OffsetFetch, group: GroupView) -> Codes:
+    fetched = OK | {ErrorCode.UNKNOWN_TOPIC_ID}
     if command.member_id is None and command.member_epoch < 0:
-        return OK
+        return fetched
     member = group.members.get(command.member_id or "")
     if member is None:
         return UNKNOWN
     if command.member_epoch == member.epoch:
-        return OK
+        return fetched
     return frozenset({ErrorCode.ILLEGAL_GENERATION if member.uses_classic_protocol else ErrorCode.STALE_MEMBER_EPOCH})
 
 

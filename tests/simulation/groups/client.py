@@ -23,6 +23,7 @@ from kohort.model.commands.groups import (
     TopicOffsetsQuery,
 )
 from kohort.model.errors import ErrorCode
+from kohort.model.ids import NO_TOPIC_ID
 from kohort.model.topics import Topic
 from tests.simulation.disk import Trace
 from tests.simulation.groups.clock import Alarm, Callback, Clock
@@ -32,6 +33,7 @@ from tests.simulation.groups.projection import Partition
 from tests.simulation.groups.software import Software
 
 BACKOFF_MS = 100
+UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 COORDINATOR_IS_ELSEWHERE = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
@@ -81,6 +83,11 @@ class Character:
     """How long its application takes to give partitions up."""
     commit_interval_ms: int = 0
     """0: never."""
+    server_assignor: str | None = None
+    """In the consumer protocol, the one that it votes for."""
+    knows_topic_ids: bool = False
+    """It commits and fetches by them."""
+    lets_coordinator_choose_id: bool = False
     is_among_both: bool = False
     """Its group has members of both protocols, so that it may become one of the other at any time."""
 
@@ -285,7 +292,7 @@ class Client:
             return
         command = OffsetCommit(
             self.group_id,
-            tuple(self._commits_to(name, indexes) for name, indexes in self._by_name(partitions).items()),
+            tuple(self._commits_to(topic_id, indexes) for topic_id, indexes in by_topic(partitions).items()),
             self.member_id,
             self.epoch,
             self.character.instance_id if self.speaks_classic else None,
@@ -293,34 +300,43 @@ class Client:
         )
         self.send(command, partial(self._on_committed, command), _give_up)
 
-    def _by_name(self, partitions: Set[Partition]) -> dict[str, tuple[int, ...]]:
-        topics: dict[str, tuple[int, ...]] = {}
-        for topic_id, partition in sorted(partitions):
-            name = self.surroundings.name_of(topic_id)
-            topics[name] = (*topics.get(name, ()), partition)
-        return topics
+    def _named(self, topic_id: UUID) -> tuple[str, UUID]:
+        if self.character.knows_topic_ids:
+            return "", topic_id
+        return self.surroundings.name_of(topic_id), NO_TOPIC_ID
 
-    def _commits_to(self, name: str, indexes: tuple[int, ...]) -> TopicCommit:
+    def _commits_to(self, topic_id: UUID, indexes: tuple[int, ...]) -> TopicCommit:
         offsets = tuple(self.surroundings.next_offset() for _ in indexes)
-        return TopicCommit(name, indexes, offsets, (-1,) * len(indexes), (self.character.name,) * len(indexes))
+        metadata = (self.character.name,) * len(indexes)
+        name, said_id = self._named(topic_id)
+        return TopicCommit(name, indexes, offsets, (-1,) * len(indexes), metadata, said_id)
 
     def _on_committed(self, command: OffsetCommit, answer: OffsetCommitAnswer) -> None:
         self.surroundings.oracle.answered_commit(command, answer)
         for topic in answer.topics:
             for outcome in topic.partitions:
-                self.require_calm(
-                    outcome.error_code, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                )
+                self.require_calm(outcome.error_code, ErrorCode.REBALANCE_IN_PROGRESS, *UNKNOWN_TOPIC)
 
     def fetch_offsets(self, partitions: Set[Partition]) -> None:
         """What was committed for partitions that it was just given."""
         if partitions:
-            queries = tuple(TopicOffsetsQuery(name, indexes) for name, indexes in self._by_name(partitions).items())
+            queries = tuple(self._query(topic_id, indexes) for topic_id, indexes in by_topic(partitions).items())
             member_id, epoch = (None, -1) if self.speaks_classic else (self.member_id, self.epoch)
             self.send(OffsetFetch(self.group_id, queries, True, member_id, epoch), self._on_fetched, _give_up)
 
+    def _query(self, topic_id: UUID, indexes: tuple[int, ...]) -> TopicOffsetsQuery:
+        name, said_id = self._named(topic_id)
+        return TopicOffsetsQuery(name, indexes, said_id)
+
     def _on_fetched(self, answer: OffsetFetchAnswer) -> None:
         self.require_calm(answer.error_code, ErrorCode.STALE_MEMBER_EPOCH)
+
+
+def by_topic(partitions: Set[Partition]) -> dict[UUID, tuple[int, ...]]:
+    topics: dict[UUID, tuple[int, ...]] = {}
+    for topic_id, partition in sorted(partitions):
+        topics[topic_id] = (*topics.get(topic_id, ()), partition)
+    return topics
 
 
 def _give_up() -> None:

@@ -7,8 +7,7 @@ comes meanwhile is followed afterwards. When it is fenced it drops everything an
 Next hop: client.py.
 """
 
-from collections.abc import Iterable, Set
-from uuid import UUID
+from collections.abc import Set
 
 from kohort.model.commands.groups import (
     NO_TIMEOUT_MS,
@@ -18,7 +17,14 @@ from kohort.model.commands.groups import (
 )
 from kohort.model.errors import ErrorCode
 from tests.simulation.groups.allowed_errors import partitions_of
-from tests.simulation.groups.client import BACKOFF_MS, COORDINATOR_IS_ELSEWHERE, Character, Client, Surroundings
+from tests.simulation.groups.client import (
+    BACKOFF_MS,
+    COORDINATOR_IS_ELSEWHERE,
+    Character,
+    Client,
+    Surroundings,
+    by_topic,
+)
 from tests.simulation.groups.clock import Alarm
 from tests.simulation.groups.projection import NO_PARTITIONS, Partition
 
@@ -81,7 +87,7 @@ class ConsumerMember(Client):
         self.owned = NO_PARTITIONS
         if self._timer is not None:
             self._timer.cancel()
-        if self.epoch == JOINS and not self._is_in_flight:
+        if (self.epoch == JOINS and not self._is_in_flight) or not self.member_id:
             self._exit()
             return
         is_static = self.character.instance_id is not None
@@ -127,8 +133,9 @@ class ConsumerMember(Client):
             self.character.rebalance_timeout_ms if says_all else NO_TIMEOUT_MS,
             names,
             self._regex_to_say() if says_all else None,
-            None,
+            self.character.server_assignor if says_all else None,
             assigned_topics(self.owned) if tells_owned else None,
+            not self.character.lets_coordinator_choose_id,
         )
         self._told = self.owned if tells_owned else self._told
         self._says_all = self._is_urgent = self._is_subscription_new = self._is_overdue = False
@@ -170,6 +177,7 @@ class ConsumerMember(Client):
 
     def _follow(self, answer: ConsumerGroupHeartbeatAnswer) -> None:
         is_first = self.epoch == JOINS
+        self.member_id = answer.member_id or self.member_id
         self._is_subscribing = self._is_subscription_new
         self.epoch = answer.member_epoch
         self.surroundings.oracle.claims.told(self)
@@ -209,8 +217,5 @@ class ConsumerMember(Client):
         self.fetch_offsets(gained)
 
 
-def assigned_topics(partitions: Iterable[Partition]) -> tuple[AssignedTopic, ...]:
-    by_topic: dict[UUID, list[int]] = {}
-    for topic_id, partition in sorted(partitions):
-        by_topic.setdefault(topic_id, []).append(partition)
-    return tuple(AssignedTopic(topic_id, tuple(indexes)) for topic_id, indexes in by_topic.items())
+def assigned_topics(partitions: Set[Partition]) -> tuple[AssignedTopic, ...]:
+    return tuple(AssignedTopic(topic_id, indexes) for topic_id, indexes in by_topic(partitions).items())

@@ -23,6 +23,7 @@ from uuid import UUID
 from kohort.machines.contract import Decision, Machine, Moment, Token
 from kohort.model.commands.groups import (
     ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatAnswer,
     DeleteGroup,
     DescribeGroup,
     Heartbeat,
@@ -54,16 +55,14 @@ from kohort.model.settings import BrokerSettings
 from kohort.wire import group_records
 from kohort.wire.record_batch import Batch
 from tests.simulation.disk import Trace
-from tests.simulation.groups.allowed_errors import EVER, allowed_at_once, codes_of
+from tests.simulation.groups.allowed_errors import EVER, allowed_at_once, codes_of, topic_of
 from tests.simulation.groups.claims import Claims
 from tests.simulation.groups.clock import Clock
 from tests.simulation.groups.projection import Offset, Partition, Plain, Projection, plain
 from tests.simulation.groups.removals import Removals, removed_members
-from tests.simulation.groups.watched_machine import Asked, Cause, Due, Hurried, Loaded, WatchedMachine
+from tests.simulation.groups.watched_machine import NOBODY, Asked, Cause, Due, Hurried, Loaded, WatchedMachine
 
 LEFT_FOR_A_WHILE = -2
-NOBODY: Token = -1
-"""The token of the oracle's own questions."""
 CHANGES_OWNERSHIP = (
     CurrentMemberAssignmentRecord,
     GroupMetadataRecord,
@@ -127,15 +126,20 @@ class Oracle:
     def failed(self, cause: object, failure: Exception) -> None:
         self.require(False, f"the machine failed with {failure!r} {_where(failure)} on", cause)
 
-    def refused(self, asked: Asked, refusal: ProtocolError, moment: Moment) -> None:
+    def refused(self, asked: Asked, refusal: ProtocolError) -> None:
         self._trace("refused", asked.command, "with", refusal.code.name)
         self._check_codes(asked.command, [refusal.code], at_once=True)
+
+    def answered(self, command: Any, answer: Any) -> None:
+        self._trace("answered", command, "with", answer)
+        self._heed(command, (answer,))
+        self._check_answer(command, answer, at_once=True)
 
     def decided(self, cause: Cause, decision: Decision[GroupsRecord], moment: Moment) -> None:
         if self._trace is not None and (decision.records or decision.replies):
             self._trace("decided", cause, *decision.records, *decision.replies)
         if isinstance(cause, Asked):
-            self._heed(cause, decision)
+            self._heed(cause.command, [reply.answer for reply in decision.replies if reply.token == cause.token])
         self._check_replies(cause, decision)
         self._decided = decision.records
         if not decision.records:
@@ -150,14 +154,12 @@ class Oracle:
             self.claims.removed(group_id, member_id)
         self._check_ownership(decision.records)
 
-    def _heed(self, asked: Asked, decision: Decision[GroupsRecord]) -> None:
+    def _heed(self, command: Any, answers: Iterable[Any]) -> None:
         """What is to be known of a command before its decision is judged."""
-        command = asked.command
         if isinstance(command, TopicsChanged):
             self._topics = dict(command.topics)
         accepted = (0, ErrorCode.REBALANCE_IN_PROGRESS) if isinstance(command, Heartbeat) else (0,)
-        codes = [getattr(reply.answer, "error_code", 0) for reply in decision.replies if reply.token == asked.token]
-        if all(code in accepted for code in codes):
+        if all(getattr(answer, "error_code", 0) in accepted for answer in answers):
             self.removals.heard(command)
 
     def _check_replies(self, cause: Cause, decision: Decision[GroupsRecord]) -> None:
@@ -169,14 +171,16 @@ class Oracle:
                 self.require(token == 0, "answered what nobody asked, or twice:", token, answer)
                 continue
             if answer is not None:
-                at_once = isinstance(cause, Asked) and cause.token == token
-                self._check_codes(command, codes_of(answer), at_once)
-            if isinstance(command, JoinGroup) and isinstance(answer, JoinGroupAnswer):
-                self.removals.joined(command, answer.member_id)
-            if isinstance(command, OffsetFetch) and isinstance(answer, OffsetFetchAnswer):
-                self._check_fetched(command, answer)
+                self._check_answer(command, answer, at_once=isinstance(cause, Asked) and cause.token == token)
         if isinstance(cause, Asked) and cause.token in self._outstanding:
             self.require(isinstance(cause.command, MAY_WAIT), "was not answered at once:", cause.command)
+
+    def _check_answer(self, command: Any, answer: Any, at_once: bool) -> None:
+        self._check_codes(command, codes_of(answer), at_once)
+        if isinstance(answer, JoinGroupAnswer | ConsumerGroupHeartbeatAnswer):
+            self.removals.joined(command, answer.member_id)
+        if isinstance(command, OffsetFetch) and isinstance(answer, OffsetFetchAnswer):
+            self._check_fetched(command, answer)
 
     def _check_codes(self, command: Any, codes: Iterable[int], at_once: bool) -> None:
         group = self.live.group(getattr(command, "group_id", ""))
@@ -191,18 +195,18 @@ class Oracle:
     def _check_fetched(self, command: OffsetFetch, answer: OffsetFetchAnswer) -> None:
         offsets = self.live.group(command.group_id).offsets
         for topic in answer.topics if not answer.error_code else ():
-            current = self._topics.get(topic.name)
+            current = topic_of(topic, self._topics)
+            name = topic.name or (current.name if current else "")
             for fetched in topic.partitions:
-                record = offsets.get((topic.name, fetched.partition_index))
+                record = offsets.get((name, fetched.partition_index))
                 if record is None:
                     expected = {-1}
                 elif current is not None and record.topic_id in (NO_TOPIC_ID, current.topic_id):
                     expected = {record.offset}
                 else:
                     expected = {record.offset, -1}
-                self.require(
-                    fetched.committed_offset in expected, "fetched", topic.name, fetched, "where", expected, "is due"
-                )
+                is_right = fetched.committed_offset in expected or fetched.error_code != 0
+                self.require(is_right, "fetched", topic.name, fetched, "where", expected, "is due")
 
     # Records
 
@@ -248,8 +252,8 @@ class Oracle:
     def _check_commit(self, record: Offset, cause: Cause) -> None:
         command = cause.command if isinstance(cause, Asked) else None
         was_asked_for = isinstance(command, OffsetCommit) and any(
-            (command.group_id, topic.name, partition, offset)
-            == (record.group_id, record.topic, record.partition, record.offset)
+            (topic.name in ("", record.topic) and topic.topic_id in (NO_TOPIC_ID, record.topic_id))
+            and (command.group_id, partition, offset) == (record.group_id, record.partition, record.offset)
             for topic in command.topics
             for partition, offset in zip(topic.partition_indexes, topic.committed_offsets)
         )
@@ -270,6 +274,8 @@ class Oracle:
 
     def _has_expired(self, offset: Offset) -> bool:
         """At the earliest: retention counts from the commit, or from when a classic group became empty."""
+        if offset.expire_timestamp_ms is not None:
+            return offset.expire_timestamp_ms <= self._clock.now_ms
         since_ms = offset.commit_timestamp_ms
         classic = self.live.group(offset.group_id).classic
         if classic is not None and not classic.members:

@@ -87,9 +87,9 @@ class Removals:
             if isinstance(command, JoinGroup):
                 heard.joined_ms = heard.at_ms
 
-    def joined(self, command: JoinGroup, member_id: str) -> None:
+    def joined(self, command: JoinGroup | ConsumerGroupHeartbeat, member_id: str | None) -> None:
         """A member that had no id was given one with the answer."""
-        if not command.member_id:
+        if not command.member_id and member_id:
             self._heard[command.group_id, member_id] = _Heard(self._loaded_ms, command.origin.connection_id)
 
     def follow(self, records: Iterable[GroupsRecord], live: Projection) -> None:
@@ -113,7 +113,10 @@ class Removals:
     def _may_remove(self, key: MemberKey, member: MemberView) -> bool:
         assert member.metadata is not None
         now_ms = self._clock.now_ms
-        heard = self._heard.get(key) or _Heard(self._loaded_ms)
+        heard = self._heard.get(key)
+        if heard is None:
+            # It was given its id, and nobody knows by which of its requests.
+            return True
         silent_ms = now_ms - heard.at_ms
         rebalance_timeout_ms = member.metadata.rebalance_timeout_ms
         classic = member.metadata.classic_member_metadata

@@ -29,6 +29,8 @@ PATIENCE_MS = 120_000
 LOOK_MS = 500
 REST_MS = 5_000
 """How long it must stay as it is to have come to rest."""
+FORGETTING_MS = 150_000
+"""After so long in which nobody came, offsets and groups are forgotten, if they are kept for a minute only."""
 SILENCE_MS = 30_000
 """After so long the coordinator has given up on every member that went silent."""
 
@@ -108,6 +110,10 @@ def fall_silent(world: World) -> None:
     world.oracle.require(not owed, "never answered:", owed)
     reason = unsettled(world)
     world.oracle.require(reason is None, "everybody is gone, but", reason)
+    if world.scene.forgets_soon:
+        world.let_pass(FORGETTING_MS)
+        known = [group_id for group_id, group in world.oracle.live.groups.items() if group.identity or group.offsets]
+        world.oracle.require(not known, "still remembered after all this time:", known)
     world.broker.crash()
     world.broker.start()
     world.let_pass(1_000)

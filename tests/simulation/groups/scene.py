@@ -71,6 +71,7 @@ class Scene:
         return frozenset(fault for fault in Fault if random.random() < 0.5)
 
     def _draw_settings(self, random: Random) -> BrokerSettings:
+        policies = ("bidirectional", "bidirectional", "bidirectional", "upgrade", "downgrade", "disabled")
         sizes = (1 << 31) - 1, (1 << 31) - 1, (1 << 31) - 1, 4
         return BrokerSettings(
             group_min_session_timeout_ms=1_000,
@@ -84,6 +85,7 @@ class Scene:
             group_max_size=random.choice(sizes) if self.faults else sizes[0],
             group_push_enable=random.random() < 0.8,
             group_lost_connection_grace_ms=random.choice((-1, -1, 0, 5_000)),
+            group_consumer_migration_policy=random.choice(policies) if self.faults else "bidirectional",
             offsets_retention_minutes=random.choice((1, 10_080)),
             offsets_retention_check_interval_ms=random.choice((5_000, 600_000)),
         )
@@ -104,13 +106,19 @@ class Scene:
             random.choice((0, 700, 3_000)),
         )
 
+    @property
+    def forgets_soon(self) -> bool:
+        settings = self.settings
+        return settings.offsets_retention_minutes == 1 and settings.offsets_retention_check_interval_ms < 60_000
+
     def client(self, surroundings: Surroundings, group: GroupScene, instance_id: str | None, classic: bool) -> Client:
         """A new member, not yet started."""
         random = self._random
         self._made += 1
         character = self._character(group, instance_id, classic)
         if not classic:
-            return ConsumerMember(surroundings, character, f"member-{self._made}-{random.getrandbits(32):08x}")
+            own_id = f"member-{self._made}-{random.getrandbits(32):08x}"
+            return ConsumerMember(surroundings, character, "" if character.lets_coordinator_choose_id else own_id)
         member = ClassicMember(surroundings, character, group.classic_protocol, group.subscription_version)
         member.accepts_id = random.random() < 0.8
         return member
@@ -138,5 +146,8 @@ class Scene:
             random.choice((700, 1_000)),
             round(rebalance_timeout_ms * patience),
             group.commit_interval_ms,
+            None if classic else random.choice((None, None, "uniform", "range")),
+            random.random() < 0.3,
+            not classic and random.random() < 0.1,
             group.speaks is Speaks.BOTH,
         )

@@ -1,4 +1,4 @@
-"""Groups keep their promises under every schedule that seeds think of, and a coordinator that breaks one is found out."""
+"""Groups keep their promises under every schedule that seeds think of, and who breaks one is found out."""
 
 import os
 import subprocess

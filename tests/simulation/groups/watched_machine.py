@@ -39,6 +39,9 @@ class Loaded(NamedTuple):
     """The log was replayed."""
 
 
+NOBODY: Token = -1
+"""Who asks without waiting for an answer to come later."""
+
 MakeMachine = Callable[[], Machine[Any, GroupsRecord]]
 Cause = Asked | Due | Forgotten | Hurried | Loaded
 
@@ -49,7 +52,10 @@ class Watcher(Protocol):
 
     def decided(self, cause: Cause, decision: Decision[GroupsRecord], moment: Moment) -> None: ...
 
-    def refused(self, asked: Asked, refusal: ProtocolError, moment: Moment) -> None: ...
+    def refused(self, asked: Asked, refusal: ProtocolError) -> None: ...
+
+    def answered(self, command: object, answer: object) -> None:
+        """There was nothing to decide."""
 
     def failed(self, cause: object, failure: Exception) -> None: ...
 
@@ -62,15 +68,26 @@ class WatchedMachine:
         self.machine = make_machine()
         self._watcher = watcher
 
-    def answer_at_once(self, command: object, now_ms: int) -> None:
-        """What the machine would answer at once comes by handle as well, where it is seen."""
+    def answer_at_once(self, command: object, now_ms: int) -> object | None:
+        asked = Asked(command, NOBODY)
+        try:
+            answer = self.machine.answer_at_once(command, now_ms)
+        except ProtocolError as refusal:
+            self._watcher.refused(asked, refusal)
+            raise
+        except Exception as failure:
+            self._watcher.failed(asked, failure)
+            raise
+        if answer is not None:
+            self._watcher.answered(command, answer)
+        return answer
 
     def handle(self, org_id: OrgId, command: object, token: Token, moment: Moment) -> Decision[GroupsRecord]:
         asked = Asked(command, token)
         try:
             decision = self.machine.handle(org_id, command, token, moment)
         except ProtocolError as refusal:
-            self._watcher.refused(asked, refusal, moment)
+            self._watcher.refused(asked, refusal)
             raise
         except Exception as failure:
             self._watcher.failed(asked, failure)

@@ -98,7 +98,8 @@ class World:
             return
         if self.is_quiet or self._random.random() < 0.8:
             scene = next(group for group in self.scene.groups if group.group_id == client.group_id)
-            again = partial(self._restart, scene, instance_id, client.speaks_classic)
+            changes_protocol = scene.speaks is Speaks.BOTH and self._random.random() < 0.5
+            again = partial(self._restart, scene, instance_id, client.speaks_classic != changes_protocol)
             self.coming += 1
             self.clock.after(self._random.choice((100, 1_000, 4_000)), again)
 
