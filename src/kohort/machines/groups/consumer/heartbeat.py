@@ -171,7 +171,10 @@ def _answer_or_hold(
     if knows_all and not joins and not draft.records and may_be_held(member):
         hold(state, group, member, token, draft, is_full=is_full)
     else:
-        answer_member(state, group, member, token, draft, tells_assignment=has_news or is_full or joins)
+        # What a member was told before may never have reached it. librdkafka then only says again what it owns.
+        has_missed = member.position.state is MemberState.UNREVOKED_PARTITIONS or not _owns_all(member, owned)
+        tells_assignment = has_news or is_full or joins or has_missed
+        answer_member(state, group, member, token, draft, tells_assignment=tells_assignment)
 
 
 def _is_full(command: ConsumerGroupHeartbeat) -> bool:
