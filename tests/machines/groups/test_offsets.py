@@ -255,6 +255,18 @@ def test_offsets_expire_and_the_group_is_forgotten_when_it_had_none_for_as_long_
     assert book.say(ListGroups()).groups == ()
 
 
+def test_a_group_that_has_lost_its_offsets_is_there_after_a_restart_and_forgotten_in_the_end(book: GroupBook) -> None:
+    book.say(commit("g", {"orders": {0: 5}}, retention_time_ms=1000))
+    book.wait(600_000)
+    assert offsets(book.say(fetch("g"))) == {}
+    listed = book.say(ListGroups()).groups
+    assert [group.group_id for group in listed] == ["g"]
+    book.restart_from_snapshot()
+    assert book.say(ListGroups()).groups == listed
+    book.wait(7 * DAY_MS + 1_200_000)
+    assert list(book.machine.snapshot()) == []
+
+
 def test_a_commit_may_have_an_end_of_its_own(book: GroupBook) -> None:
     book.say(commit("g", {"orders": {0: 5}}, retention_time_ms=1000))
     book.restart()

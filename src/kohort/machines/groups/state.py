@@ -102,6 +102,9 @@ class GroupsState:
                 self.offsets.remove(record)
             case GroupIdentityRecord():
                 self.identities[record.group_id] = record.identity
+                if record.group_id not in self.groups:
+                    # Of one that has lost all its offsets, a snapshot has no more than this.
+                    self.made_classic_group(record.group_id)
             case RemoveGroupIdentityRecord():
                 self.identities.pop(record.group_id, None)
                 self.forget_if_nothing(record.group_id)
