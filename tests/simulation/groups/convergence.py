@@ -98,10 +98,10 @@ def unbalanced(world: World) -> str | None:
         if not described.error_code and described.members:
             clients = [client for client in world.clients if client.group_id == group.group_id]
             wanted = {client: _subscribed(world, client) for client in clients}
-            judge = _unequal_in_a_topic if described.assignor_name == "range" else _unequal
-            reason = judge(wanted)
-            if reason is not None:
-                return f"{group.group_id}, {described.assignor_name}: {reason}"
+            reasons = [judge(wanted) for judge in (_unequal, _unequal_in_a_topic)]
+            # A vote for the other assignor counts from the next target on, so either may have made this one.
+            if None not in reasons or (not group.has_votes and reasons[described.assignor_name == "range"] is not None):
+                return f"{group.group_id}, {described.assignor_name}: {reasons}"
     return None
 
 

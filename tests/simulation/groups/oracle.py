@@ -29,6 +29,7 @@ from kohort.model.commands.groups import (
     Heartbeat,
     JoinGroup,
     JoinGroupAnswer,
+    ListGroups,
     OffsetCommit,
     OffsetCommitAnswer,
     OffsetDelete,
@@ -122,6 +123,8 @@ class Oracle:
         for record in snapshot:
             self._shadow.replay(record)
         self._require_same("a snapshot replayed twice", self._shadow.snapshot(), snapshot)
+        loaded, replayed = (self._ask(each, ListGroups()) for each in (self._machine, self._shadow))
+        self._require_same("the list of groups", loaded.groups, replayed.groups)
 
     def failed(self, cause: object, failure: Exception) -> None:
         self.require(False, f"the machine failed with {failure!r} {_where(failure)} on", cause)

@@ -49,6 +49,8 @@ class GroupScene:
     classic_protocol: str
     subscription_version: int
     commit_interval_ms: int
+    has_votes: bool
+    """Members say which assignor they want."""
 
 
 class Scene:
@@ -104,6 +106,7 @@ class Scene:
             COOPERATIVE if cooperates else EAGER,
             random.choice((2, 3) if cooperates else (0, 1, 2, 3)),
             random.choice((0, 700, 3_000)),
+            random.random() < 0.3,
         )
 
     @property
@@ -146,8 +149,8 @@ class Scene:
             random.choice((700, 1_000)),
             round(rebalance_timeout_ms * patience),
             group.commit_interval_ms,
-            None if classic else random.choice((None, None, "uniform", "range")),
+            random.choice((None, "uniform", "range")) if group.has_votes and not classic else None,
             random.random() < 0.3,
-            not classic and random.random() < 0.1,
+            not classic and instance_id is None and random.random() < 0.1,
             group.speaks is Speaks.BOTH,
         )
