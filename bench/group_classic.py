@@ -25,9 +25,8 @@ from bench.connection import LoadError
 from bench.frames import request_frame
 from bench.group_calls import UNKNOWN, exchange, open_connection, receive
 from bench.group_frames import heartbeat_frame, read_answer
+from bench.group_watch import CLASSIC_INTERVAL_S
 
-_INTERVAL_S: Final = 3.0
-"""What Java and librdkafka leave between heartbeats when nobody asks for anything else."""
 _SESSION_TIMEOUT: Final = i32Timedelta.parse(timedelta(seconds=45))
 _REBALANCE_TIMEOUT: Final = i32Timedelta.parse(timedelta(seconds=300))
 _PROTOCOL_TYPE: Final = "consumer"
@@ -43,7 +42,7 @@ class ClassicMember:
         self.group = group
         self.member_id = member_id
         self.connected = connected
-        self.interval_s = _INTERVAL_S
+        self.interval_s = CLASSIC_INTERVAL_S
         self.heartbeat = heartbeat_frame(group, generation, member_id)
 
     def request(self) -> bytes:

@@ -27,6 +27,8 @@ _PARTITION_COUNT: Final = PARTITIONS_EACH * _SIZE
 _MESSAGES_PER_S: Final = 1_000
 _LONGEST_S: Final = 300
 _WINDOW_NS: Final = 3_000_000_000
+_MOST_STEPS: Final = 3
+"""Each with what about nine members say, who are compared one by one."""
 _PROCESS_COUNT: Final = 2
 _CASE: Final = f"{_SIZE} consumers reading {_MESSAGES_PER_S:,} messages/s, not concerned by the rebalance"
 _STEADY: Final = "ms, longest time without a message, steady"
@@ -48,7 +50,7 @@ def measure_pause(session: Session, readings: Readings, kind: Kind) -> list[Comp
             group = WatchedGroup(crew, broker, f"bench-pause-{subject.value}", topic, _PARTITION_COUNT, kind)
             group.join(_SIZE)
             settle(crew, [group])
-            for number in range(session.group_rounds):
+            for number in range(min(session.group_rounds, _MOST_STEPS)):
                 _take_step(readings, crew, group, subject, is_join=number % 2 == 0)
             close(crew, [group])
     load = f"librdkafka; messages by raw frames at {_MESSAGES_PER_S:,}/s"

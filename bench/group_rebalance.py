@@ -16,6 +16,7 @@ from bench.group_crew import Client, Crew, Kind
 from bench.group_ownership import unowned_seconds
 from bench.group_pause import measure_pause
 from bench.group_watch import (
+    CLASSIC_INTERVAL_S,
     INTERVAL_S,
     PARTITIONS_EACH,
     WatchedGroup,
@@ -112,7 +113,8 @@ def _take_together(
     case = _case(kind, size)
     random = Random(numbers[0])
     apart_s = [index * _APART_S for index in range(len(numbers))]
-    phases_s = [INTERVAL_S * (number + random.random()) / session.group_rounds for number in numbers]
+    interval_s = CLASSIC_INTERVAL_S if kind in CLASSIC else INTERVAL_S[subject]
+    phases_s = [interval_s * (number + random.random()) / session.group_rounds for number in numbers]
     spread_s = [apart + phase for apart, phase in zip(apart_s, phases_s)]
     with session.topic(broker, PARTITIONS_EACH * size) as topic:
         groups = [WatchedGroup(crew, broker, _new_group(), topic, PARTITIONS_EACH * size, kind) for _ in numbers]

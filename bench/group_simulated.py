@@ -28,6 +28,7 @@ from bench.session import Session
 _TOPIC_PARTITIONS: Final = 1_010
 _TOPICS_OF: Final = {1_000: 2, 10_000: 10}
 """A few more partitions than each member needs, so that one more member gets some of them."""
+_MOST_ROUNDS_OF: Final = {1_000: 5, 10_000: 3}
 _BALANCED_WITHIN_S: Final = 90.0
 _COLD: Final = "cold start"
 _JOIN: Final = "one joins"
@@ -58,16 +59,18 @@ def _simulated(session: Session) -> Measured:
         }
         for size in sizes:
             shares: list[float] = []
-            for number in range(session.group_rounds):
+            rounds = min(session.group_rounds, _MOST_ROUNDS_OF[size])
+            for number in range(rounds):
+                phase = (number + Random(number).random()) / rounds
                 for subject in subjects if number % 2 == 0 else reversed(subjects):
                     own = topics[subject][: _TOPICS_OF[size]]
-                    shares.append(_take_round(session, readings, size, own, subject, number))
+                    shares.append(_take_round(session, readings, size, own, subject, phase))
             comparisons += _compare(readings, size, max(shares))
     return Measured(comparisons, readings=readings)
 
 
 def _take_round(
-    session: Session, readings: Readings, size: int, topics: Sequence[str], subject: Subject, number: int
+    session: Session, readings: Readings, size: int, topics: Sequence[str], subject: Subject, phase: float
 ) -> float:
     """The load's share of a processor."""
     broker = session.broker(subject)
@@ -75,7 +78,6 @@ def _take_round(
     wait_for_coordinator(broker.port, [group.name])
     members_each = 2 if subject.is_kafka and size == 10_000 else 1
     began = time.monotonic()
-    phase = (number + Random(number).random()) / session.group_rounds
     (finished,) = run_apart(partial(simulate, broker, group, size, members_each, phase))
     for name, step in zip(_STEPS, finished.result):
         readings.take(_case(size), f"s, {name}", subject, step.seconds)
@@ -92,7 +94,7 @@ def simulate(broker: Broker, group: SimulatedGroup, size: int, members_each: int
     leaver = members[int(phase * size)]
     steps = [
         _step(broker, swarm, group, QUIET_S + phase, partial(swarm.join, joining)),
-        _step(broker, swarm, group, QUIET_S + INTERVAL_S * phase, partial(swarm.join, [newcomer])),
+        _step(broker, swarm, group, QUIET_S + INTERVAL_S[broker.subject] * phase, partial(swarm.join, [newcomer])),
         _step(broker, swarm, group, QUIET_S, partial(swarm.leave, [leaver])),
     ]
     swarm.leave([member for member in members if member is not leaver])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Final
 
-from bench.brokers import Broker
+from bench.brokers import Broker, Subject
 from bench.connection import LoadError
 from bench.group_calls import wait_for_coordinator
 from bench.group_crew import Crew, Kind
@@ -22,9 +22,11 @@ _READ_S: Final = 0.05
 PARTITIONS_EACH: Final = 2
 QUIET_S: Final = 1.2
 """Longer than the second within which Kafka computes no second assignment."""
+INTERVAL_S: Final = {Subject.KOHORT: 1.0, Subject.KAFKA: 5.0}
+"""What each broker tells KIP-848 members to leave between two heartbeats."""
+CLASSIC_INTERVAL_S: Final = 3.0
+"""What Java and librdkafka leave between two of classic members when nobody asks for anything else."""
 Act = Callable[["WatchedGroup"], None]
-INTERVAL_S: Final = 5.0
-"""Between two heartbeats of a KIP-848 member in Kafka: the longest of all intervals here."""
 
 
 class WatchedGroup:
