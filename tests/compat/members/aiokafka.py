@@ -7,6 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.errors import KafkaConnectionError
 
 from tests.compat.members.member import Partition, PolledMember, Wish
 
@@ -30,7 +31,11 @@ class AiokafkaMember(PolledMember, ConsumerRebalanceListener):
             self._consumer.subscribe(pattern=f"^{wish.pattern}$", listener=self)
         else:
             self._consumer.subscribe(wish.topics, listener=self)
-        await self._consumer.start()
+        while True:
+            try:
+                return await self._consumer.start()
+            except KafkaConnectionError:  # the broker may be away just now
+                await asyncio.sleep(0.2)
 
     def poll(self) -> Iterable[bytes]:
         polled = self._loop.run_until_complete(self._consumer.getmany(timeout_ms=50))
