@@ -121,6 +121,8 @@ class Recovery:
         """Applies the frames that continue the chain, and settles what they bring."""
         file = self._disk.open(found.path, read_only=True)
         try:
+            # What is in the page cache only, since no client asked for more, must not be lost when others build on it.
+            file.sync()
             pages = _Pages(file, self._memory)
             self._memory = pages.memory
             segment = WalSegment(-1, file, pages.memory, found.sequence, self._now_ms)
