@@ -11,7 +11,7 @@ from tests.simulation.groups.run import check
 
 PROJECT = Path(__file__).parents[3]
 SEEDS = 80
-MANY_SEEDS = 4_000
+MANY_SEEDS = 3_000
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 20))
@@ -21,9 +21,9 @@ def test_groups_survive_the_seeds_of_every_check(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(SEEDS, SEEDS + MANY_SEEDS, 250))
+@pytest.mark.parametrize("first", range(SEEDS, SEEDS + MANY_SEEDS, 150))
 def test_groups_survive_many_more(first: int) -> None:
-    for seed in range(first, first + 250):
+    for seed in range(first, first + 150):
         check(seed)
 
 
