@@ -1,6 +1,6 @@
 """Heartbeats that are answered and not held, classic and KIP-848: how many a second, and what one costs the broker.
 
-Sixteen groups of sixteen members, a connection for each group; each carries 32 heartbeats at once, two of each member.
+Sixteen groups of sixteen members, a connection for each group; each carries 64 heartbeats at once, four of each member.
 The members join first, on connections of their own that stay open. The load says nothing of its software, so no broker
 holds its heartbeats.
 """
@@ -28,6 +28,8 @@ from bench.session import Session
 
 _GROUPS: Final = 16
 _MEMBERS_EACH: Final = 16
+_EACH: Final = 2
+"""Heartbeats of each member in a burst; two bursts are under way."""
 _STABLE_WITHIN_S: Final = 60.0
 _KEPT_UP_S: Final = 6.0
 """More than an interval: after it, every member has said what it owns."""
@@ -73,7 +75,7 @@ def _joined_classic(session: Session, broker: Broker, stack: ExitStack) -> Cycle
     wait_for_coordinator(broker.port, groups)
     members = join_classic(broker.port, groups, _MEMBERS_EACH, UNKNOWN)
     stack.callback(leave_classic, broker.port, members)
-    return [[burst_of([member.heartbeat for member in members if member.group == group])] for group in groups]
+    return [[burst_of([member.heartbeat for member in members if member.group == group] * _EACH)] for group in groups]
 
 
 def _joined_consumer(session: Session, broker: Broker, stack: ExitStack) -> Cycles:
@@ -93,7 +95,7 @@ def _joined_consumer(session: Session, broker: Broker, stack: ExitStack) -> Cycl
     if any(len({member.epoch for member in own}) > 1 for own in members):
         raise LoadError(f"groups were not stable within {_STABLE_WITHIN_S:.0f} s")
     return [
-        [burst_of([consumer_heartbeat_frame(group.name, member.member_id, member.epoch) for member in own])]
+        [burst_of([consumer_heartbeat_frame(group.name, member.member_id, member.epoch) for member in own] * _EACH)]
         for group, own in zip(groups, members)
     ]
 

@@ -27,7 +27,7 @@ from bench.rounds import Sample, alternate, measure
 from bench.session import Session
 
 _CONNECTIONS: Final = 16
-_BURST_SIZE: Final = 10
+_BURST_SIZE: Final = 25
 _COUNTS: Final = (1, 50)
 _LATENCY_RATE: Final = 100
 _COMMITTED: Final = (
