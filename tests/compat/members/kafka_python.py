@@ -30,7 +30,8 @@ class KafkaPythonMember(PolledMember, ConsumerRebalanceListener):
             self._consumer.subscribe(wish.topics, listener=self)
 
     def poll(self) -> Iterable[bytes]:
-        polled = self._consumer.poll(timeout_ms=50)
+        # A poll that ends in the midst of the commit before a rebalance may never come to the rebalance, on Kafka too.
+        polled = self._consumer.poll(timeout_ms=1000)
         return [record.value for records in polled.values() for record in records]
 
     def close_client(self) -> None:
