@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+import signal
 import statistics
 import sys
 import tempfile
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(f"{figure.name:20} {figure.title}" for figure in FIGURES))
         return 0
     kinds = _kinds(options.target)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # No broker is left behind.
     chosen = [figure for figure in FIGURES if not options.only or figure.name in options.only]
     with tempfile.TemporaryDirectory(prefix="kohort-bench-", dir=options.data_root) as root:
         session = Session(Path(root), kinds, quick=options.quick)
